@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace tp {
+
+// One call of the forward contract (design.md): B rows of T token ids, right-padded.
+struct Batch {
+  int64_t rows = 0;                // B
+  int64_t width = 0;               // T, the same for all rows
+  std::vector<int32_t> ids;        // [B, T], row-major; padding may be any valid id
+  std::vector<int32_t> start;      // [B] absolute position of each row's first token = cache index
+  std::vector<int32_t> length;     // [B] real tokens of this call in each row, 1..T
+  std::vector<int32_t> slot;       // [B] cache slot of each row
+};
+
+enum class LogitsWanted { kLast, kAll };
+
+// Float32 logits of a call: [B, 1, vocab] (kLast: the last real position of each row) or [B, T, vocab].
+struct Logits {
+  int64_t rows = 0, positions = 0, vocab = 0;
+  std::vector<float> data;
+  const float* at(int64_t row, int64_t position) const { return data.data() + (row * positions + position) * vocab; }
+};
+
+// One rank's model, ready to run: weights loaded, cache allocated. Every rank makes the same calls in the same order. The
+// logits are whole on every rank.
+class Engine {
+ public:
+  virtual ~Engine() = default;
+  virtual Logits forward(const Batch& batch, LogitsWanted wanted) = 0;
+  virtual int64_t cache_len() const = 0;  // positions a slot holds
+  virtual int64_t slots() const = 0;      // rows that can be in flight
+};
+
+}  // namespace tp

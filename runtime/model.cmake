@@ -1,0 +1,1 @@
+# tp_model, tp_collectives, tp_eager and the worker tprun-rank.

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "sharding/model_config.h"
+
+namespace tp {
+
+// An activation of one backend: an ATen tensor, a name in a StableHLO program. The decoder passes it around and never looks
+// inside, so that the same code can be executed or traced.
+class ValueRep {
+ public:
+  virtual ~ValueRep() = default;
+};
+using Value = std::shared_ptr<const ValueRep>;
+
+// A parameter of this rank: index into the rank's parameter table (weights.h), which both backends share.
+// -1 = absent (a norm without weight, a linear without bias).
+using ParamId = int;
+inline constexpr ParamId kNoParam = -1;
+
+// Attention of one layer over its cache. Counts are this rank's.
+struct AttentionSpec {
+  int layer = 0;
+  int64_t heads_local = 0;
+  int64_t kv_heads_local = 0;  // divides heads_local
+  int64_t head_dim = 0;
+  double scale = 0.0;
+  double softcap = 0.0;  // 0 = none
+  int64_t window = 0;    // 0 = all
+};
+
+// The vocabulary that the model is written in. Unless said otherwise values are [B, T, features] in the model's dtype
+// (activations of B rows and T right-padded positions); `features` may be this rank's part. Row b of the current call has
+// length[b] real positions, the first at absolute position start[b], and uses cache slot slot[b]; padding positions give
+// arbitrary finite numbers. Rounding is the same on every backend: matmuls accumulate in float32 and round once at the end.
+class Ops {
+ public:
+  virtual ~Ops() = default;
+
+  // --- inside one rank ---
+  // Rows of a [vocab_local, hidden] table for the call's ids; `first_row` = id of the local row 0, ids outside of
+  // [first_row, first_row + vocab_local) give zero. With `table` replicated first_row is 0.
+  virtual Value embedding(ParamId table, bool vocab_sharded) = 0;
+  // x W^T + b, W [out, in]; rounded once, after the bias. `float32_out` keeps the float32 accumulator (logits, router).
+  virtual Value linear(const Value& x, ParamId weight, ParamId bias, bool float32_out = false) = 0;
+  // x W^T as float32: a partial sum that still has to be reduced.
+  virtual Value linear_partial(const Value& x, ParamId weight) = 0;
+  // Normalizes the last dimension in float32, in groups of `group` features (0 = all of them; head_dim = per head, where
+  // weight has `group` elements). kLayerNorm may have a bias.
+  virtual Value norm(const Value& x, ParamId weight, ParamId bias, NormKind kind, double eps, int64_t group = 0) = 0;
+  // Rotates the first rotary_dim features of every head by the cos/sin of rope table `table` at each position.
+  virtual Value rope(const Value& x, int table, int64_t heads_local, int64_t head_dim) = 0;
+  // Appends k and v [B, T, kv_heads_local * head_dim] to the layer's cache, then softmax(scale q k^T) v over all
+  // cached positions that each query may see (causal, window, never past the row's length). Scores and softmax in float32.
+  virtual Value attention(const Value& q, const Value& k, const Value& v, const AttentionSpec& spec) = 0;
+  // act(gate) * up, computed in float32 where the reference does, rounded to the model's dtype.
+  virtual Value gated_activation(const Value& gate, const Value& up, Activation activation) = 0;
+  virtual Value activation(const Value& x, Activation activation) = 0;
+  virtual Value add(const Value& a, const Value& b) = 0;
+  virtual Value scale(const Value& x, double factor) = 0;
+  virtual Value softcap(const Value& x, double cap) = 0;  // cap * tanh(x / cap)
+  // Features [begin, begin + size) of the last dimension.
+  virtual Value slice_features(const Value& x, int64_t begin, int64_t size) = 0;
+  // [B, T, F] -> [B, 1, F]: the last real position of each row.
+  virtual Value last_position(const Value& x) = 0;
+
+  // --- between ranks; with tp_size 1 they only round, add the bias or pass on ---
+  // Sums float32 partials over the ranks, adds `bias` once, rounds to the model's dtype. Also takes model-dtype values that
+  // are non-zero on one rank only (sharded embedding).
+  virtual Value all_reduce(const Value& partial, ParamId bias) = 0;
+  // Joins the ranks' features of the last dimension in rank order and cuts the result to `features` (removes padding).
+  virtual Value all_gather(const Value& x, int64_t features) = 0;
+  // This rank's equal part (zero-padded at the end) of a replicated value: the input of rowwise_split_input.
+  virtual Value local_part(const Value& x, int64_t features_local) = 0;
+};
+
+}  // namespace tp

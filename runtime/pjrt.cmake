@@ -1,0 +1,1 @@
+# tp_pjrt: client over the PJRT C API.

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace tp {
+
+struct SamplingOptions {
+  bool do_sample = false;    // false = greedy, ties take the lower id
+  double temperature = 1.0;  // 0 = greedy
+  int64_t top_k = 0;         // 0 = all (design: Hugging Face's default of 50 applies only if generation_config says so)
+  double top_p = 1.0;
+  double min_p = 0.0;
+  double repetition_penalty = 1.0;
+  uint64_t seed = 0;
+};
+
+// Chooses the next token of one sequence. The random numbers depend on the seed, the sequence's index and the step alone, so
+// the same seed gives the same text for any tp_size and batch position.
+class Sampler {
+ public:
+  Sampler(const SamplingOptions& options, uint64_t sequence_index);
+  // `logits` [vocab] are changed in place; ids >= allowed_vocab are never chosen; `history` = prompt and output so far.
+  int32_t next(float* logits, int64_t vocab, int64_t allowed_vocab, const std::vector<int32_t>& history);
+
+ private:
+  SamplingOptions options_;
+  uint64_t sequence_index_;
+  uint64_t step_ = 0;
+};
+
+}  // namespace tp

@@ -1,0 +1,1 @@
+# tp_text: tokenizer, chat template, sampler's rules, the job; no torch, no MPI.
