@@ -1,1 +1,4 @@
-# tp_text: tokenizer, chat template, sampler's rules, the job; no torch, no MPI.
+# Text and its rules: tokenizer, chat template, sampling, the job of a worker. No torch, no MPI.
+tp_library(tp_text
+  SOURCES job.cc sampler.cc
+  LINK tp_sharding nlohmann_json::nlohmann_json)
