@@ -1,0 +1,93 @@
+// The rules of CONTRIBUTING.md that a program can check.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <regex>
+
+#include "tests/project/source_tree.h"
+
+namespace tp {
+namespace {
+
+using testing::IsEmpty;
+
+const SourceTree& project() {
+  static const SourceTree tree = read_source_tree(TPRUN_SOURCE_DIR);
+  return tree;
+}
+
+bool is_third_party(const std::string& path) {
+  return path.starts_with("third_party/");
+}
+
+// Text that people write: everything but data, the license and other projects' headers.
+bool is_text(const std::string& path) {
+  static const std::regex kText(R"(.*(\.(h|cc|cmake|txt|md|sh|py|ya?ml)|/run|Presets\.json|\.clang-[a-z]+)$)");
+  return std::regex_match(path, kText) && !is_third_party(path);
+}
+
+// Files whose lines match, as "path:line: text".
+std::vector<std::string> lines_matching(const std::regex& pattern) {
+  std::vector<std::string> found;
+  for (const auto& [path, content] : project()) {
+    if (!is_text(path) || path == "tests/project/house_test.cc") continue;
+    std::istringstream lines(content);
+    int number = 0;
+    for (std::string line; std::getline(lines, line);) {
+      ++number;
+      if (std::regex_search(line, pattern)) found.push_back(path + ":" + std::to_string(number) + ": " + line);
+    }
+  }
+  return found;
+}
+
+TEST(House, NothingIsLeftForLater) {
+  EXPECT_THAT(lines_matching(std::regex(R"(\b(TODO|FIXME|XXX)\b)")), IsEmpty());
+}
+
+// A path or host of one machine means nothing on another.
+TEST(House, NoMachineIsNamed) {
+  EXPECT_THAT(lines_matching(std::regex(R"((^|[^\w./])/(work|opt/wheels|opt/pypi|root)(/|\b)|/home/\w+|refvenv)")), IsEmpty());
+  EXPECT_THAT(lines_matching(std::regex(R"(pypi\.org|pythonhosted|download\.pytorch|deb\.debian|archive\.ubuntu)")), IsEmpty());
+}
+
+TEST(House, FilesAreShort) {
+  // Tables and cases that are one list, longer than 400 lines because the thing they list is.
+  static const std::set<std::string> kLongForAReason = {};
+  std::vector<std::string> too_long;
+  for (const auto& [path, content] : project()) {
+    const auto lines = std::count(content.begin(), content.end(), '\n');
+    if (is_text(path) && lines > 400 && !kLongForAReason.contains(path))
+      too_long.push_back(path + ": " + std::to_string(lines));
+  }
+  EXPECT_THAT(too_long, IsEmpty());
+}
+
+TEST(House, FilesAreNamedByWhatTheyHold) {
+  static const std::regex kVague(R"((^|.*[/_])(utils?|common|helpers?|misc)(_.*)?\.(h|cc|py|sh))");
+  std::vector<std::string> vague;
+  for (const auto& [path, content] : project()) {
+    if (std::regex_match(path, kVague) && !is_third_party(path)) vague.push_back(path);
+  }
+  EXPECT_THAT(vague, IsEmpty());
+}
+
+TEST(House, HeadersAreIncludedOnce) {
+  std::vector<std::string> unguarded;
+  for (const auto& [path, content] : project()) {
+    if (path.ends_with(".h") && !is_third_party(path) && content.find("#pragma once") == std::string::npos)
+      unguarded.push_back(path);
+  }
+  EXPECT_THAT(unguarded, IsEmpty());
+}
+
+TEST(House, CommittedDataIsSmall) {
+  size_t data_bytes = 0;
+  for (const auto& [path, content] : project()) {
+    if (!is_text(path)) data_bytes += content.size();
+  }
+  EXPECT_LE(data_bytes, 12'000'000u);
+}
+
+}  // namespace
+}  // namespace tp
