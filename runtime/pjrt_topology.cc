@@ -1,0 +1,63 @@
+#include "runtime/pjrt_topology.h"
+
+#include <array>
+
+#include "runtime/compile_options.h"
+
+namespace tp {
+
+PjrtTopology::PjrtTopology(std::shared_ptr<const PjrtPlugin> plugin, const std::string& name) : plugin_(std::move(plugin)) {
+  static constexpr std::array<int64_t, 3> kOneChipPerProcess = {1, 1, 1};
+  static constexpr std::string_view kBounds = "chips_per_host_bounds";
+  auto option = pjrt_args<PJRT_NamedValue>();
+  option.name = kBounds.data();
+  option.name_size = kBounds.size();
+  option.type = PJRT_NamedValue_kInt64List;
+  option.int64_array_value = kOneChipPerProcess.data();
+  option.value_size = kOneChipPerProcess.size();
+  auto args = pjrt_args<PJRT_TopologyDescription_Create_Args>();
+  args.topology_name = name.data();
+  args.topology_name_size = name.size();
+  args.create_options = &option;
+  args.num_options = 1;
+  plugin_->call(&PJRT_Api::PJRT_TopologyDescription_Create, args, "PJRT_TopologyDescription_Create");
+  topology_ = args.topology;
+
+  auto devices = pjrt_args<PJRT_TopologyDescription_GetDeviceDescriptions_Args>();
+  devices.topology = topology_;
+  plugin_->call(&PJRT_Api::PJRT_TopologyDescription_GetDeviceDescriptions, devices,
+                "PJRT_TopologyDescription_GetDeviceDescriptions");
+  for (size_t i = 0; i < devices.num_descriptions; ++i) {
+    auto id = pjrt_args<PJRT_DeviceDescription_Id_Args>();
+    id.device_description = devices.descriptions[i];
+    plugin_->call(&PJRT_Api::PJRT_DeviceDescription_Id, id, "PJRT_DeviceDescription_Id");
+    device_ids_.push_back(id.id);
+  }
+}
+
+PjrtTopology::~PjrtTopology() {
+  if (topology_ == nullptr) return;
+  auto args = pjrt_args<PJRT_TopologyDescription_Destroy_Args>();
+  args.topology = topology_;
+  plugin_->release(&PJRT_Api::PJRT_TopologyDescription_Destroy, args);
+}
+
+PjrtExecutable PjrtTopology::compile(const std::string& text, size_t replicas) const {
+  auto program = pjrt_args<PJRT_Program>();
+  std::string code = text;  // the API wants it writable
+  program.code = code.data();
+  program.code_size = code.size();
+  program.format = "mlir";
+  program.format_size = 4;
+  const std::vector<int64_t> ids(device_ids_.begin(), device_ids_.begin() + static_cast<std::ptrdiff_t>(replicas));
+  const std::string options = replica_compile_options(ids);
+  auto args = pjrt_args<PJRT_Compile_Args>();
+  args.topology = topology_;
+  args.program = &program;
+  args.compile_options = options.data();
+  args.compile_options_size = options.size();
+  plugin_->call(&PJRT_Api::PJRT_Compile, args, "PJRT_Compile");
+  return {plugin_, args.executable};
+}
+
+}  // namespace tp

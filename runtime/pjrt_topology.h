@@ -1,0 +1,30 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "runtime/pjrt_executable.h"
+#include "runtime/pjrt_plugin.h"
+
+namespace tp {
+
+// Chips that need not be here: what a plugin can compile for.
+class PjrtTopology {
+ public:
+  // `name` as the plugin spells it ("v5e:2x2"); one process per chip. Throws Error with the plugin's words for a bad name.
+  PjrtTopology(std::shared_ptr<const PjrtPlugin> plugin, const std::string& name);
+  PjrtTopology(const PjrtTopology&) = delete;
+  PjrtTopology& operator=(const PjrtTopology&) = delete;
+  ~PjrtTopology();
+
+  size_t device_count() const { return device_ids_.size(); }
+  // Compiles StableHLO text for `replicas` replicas on the first devices.
+  PjrtExecutable compile(const std::string& text, size_t replicas) const;
+
+ private:
+  std::shared_ptr<const PjrtPlugin> plugin_;
+  PJRT_TopologyDescription* topology_ = nullptr;
+  std::vector<int64_t> device_ids_;
+};
+
+}  // namespace tp
