@@ -4,8 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "runtime/pjrt_plugin.h"
-#include "sharding/dtype.h"
+struct PJRT_Buffer;
 
 namespace tp {
 
@@ -34,7 +33,5 @@ class PjrtBuffer {
   std::shared_ptr<const PjrtClient> client_;
   PJRT_Buffer* buffer_ = nullptr;
 };
-
-PJRT_Buffer_Type pjrt_type(DType dtype);
 
 }  // namespace tp

@@ -4,12 +4,14 @@
 #include <tuple>
 
 #include "runtime/compile_options.h"
+#include "runtime/pjrt_call.h"
 #include "runtime/pjrt_event.h"
 #include "sharding/error.h"
 
 namespace tp {
 
-std::shared_ptr<const PjrtClient> PjrtClient::create(std::shared_ptr<const PjrtPlugin> plugin, const PjrtClientOptions& options) {
+std::shared_ptr<const PjrtClient> PjrtClient::create(std::shared_ptr<const PjrtPlugin> plugin,
+                                                     const PjrtClientOptions& options) {
   std::vector<PJRT_NamedValue> create;
   for (const auto& [name, value] : options.create) {
     auto option = pjrt_args<PJRT_NamedValue>();
@@ -23,7 +25,7 @@ std::shared_ptr<const PjrtClient> PjrtClient::create(std::shared_ptr<const PjrtP
   auto args = pjrt_args<PJRT_Client_Create_Args>();
   args.create_options = create.data();
   args.num_options = create.size();
-  plugin->call(&PJRT_Api::PJRT_Client_Create, args, "PJRT_Client_Create");
+  pjrt_call(*plugin, &PJRT_Api::PJRT_Client_Create, args, "PJRT_Client_Create");
   return std::shared_ptr<const PjrtClient>(new PjrtClient(std::move(plugin), args.client, options.timeout));
 }
 
@@ -31,11 +33,11 @@ PjrtClient::PjrtClient(std::shared_ptr<const PjrtPlugin> plugin, PJRT_Client* cl
     : plugin_(std::move(plugin)), client_(client), timeout_(timeout) {
   auto all = pjrt_args<PJRT_Client_Devices_Args>();
   all.client = client_;
-  plugin_->call(&PJRT_Api::PJRT_Client_Devices, all, "PJRT_Client_Devices");
+  pjrt_call(*plugin_, &PJRT_Api::PJRT_Client_Devices, all, "PJRT_Client_Devices");
   for (size_t i = 0; i < all.num_devices; ++i) devices_.push_back(describe(all.devices[i]));
   auto mine = pjrt_args<PJRT_Client_AddressableDevices_Args>();
   mine.client = client_;
-  plugin_->call(&PJRT_Api::PJRT_Client_AddressableDevices, mine, "PJRT_Client_AddressableDevices");
+  pjrt_call(*plugin_, &PJRT_Api::PJRT_Client_AddressableDevices, mine, "PJRT_Client_AddressableDevices");
   for (size_t i = 0; i < mine.num_addressable_devices; ++i) addressable_.push_back(describe(mine.addressable_devices[i]));
   const auto by_process = [](const PjrtDevice& a, const PjrtDevice& b) {
     return std::tie(a.process_index, a.id) < std::tie(b.process_index, b.id);
@@ -48,40 +50,40 @@ PjrtClient::PjrtClient(std::shared_ptr<const PjrtPlugin> plugin, PJRT_Client* cl
 PjrtClient::~PjrtClient() {
   auto args = pjrt_args<PJRT_Client_Destroy_Args>();
   args.client = client_;
-  plugin_->release(&PJRT_Api::PJRT_Client_Destroy, args);
+  pjrt_release(*plugin_, &PJRT_Api::PJRT_Client_Destroy, args);
 }
 
 PjrtDevice PjrtClient::describe(PJRT_Device* device) const {
   auto description = pjrt_args<PJRT_Device_GetDescription_Args>();
   description.device = device;
-  plugin_->call(&PJRT_Api::PJRT_Device_GetDescription, description, "PJRT_Device_GetDescription");
+  pjrt_call(*plugin_, &PJRT_Api::PJRT_Device_GetDescription, description, "PJRT_Device_GetDescription");
   auto id = pjrt_args<PJRT_DeviceDescription_Id_Args>();
   id.device_description = description.device_description;
-  plugin_->call(&PJRT_Api::PJRT_DeviceDescription_Id, id, "PJRT_DeviceDescription_Id");
+  pjrt_call(*plugin_, &PJRT_Api::PJRT_DeviceDescription_Id, id, "PJRT_DeviceDescription_Id");
   auto process = pjrt_args<PJRT_DeviceDescription_ProcessIndex_Args>();
   process.device_description = description.device_description;
-  plugin_->call(&PJRT_Api::PJRT_DeviceDescription_ProcessIndex, process, "PJRT_DeviceDescription_ProcessIndex");
+  pjrt_call(*plugin_, &PJRT_Api::PJRT_DeviceDescription_ProcessIndex, process, "PJRT_DeviceDescription_ProcessIndex");
   return {.device = device, .id = id.id, .process_index = process.process_index};
 }
 
 std::string PjrtClient::platform_name() const {
   auto args = pjrt_args<PJRT_Client_PlatformName_Args>();
   args.client = client_;
-  plugin_->call(&PJRT_Api::PJRT_Client_PlatformName, args, "PJRT_Client_PlatformName");
+  pjrt_call(*plugin_, &PJRT_Api::PJRT_Client_PlatformName, args, "PJRT_Client_PlatformName");
   return {args.platform_name, args.platform_name_size};
 }
 
 std::string PjrtClient::platform_version() const {
   auto args = pjrt_args<PJRT_Client_PlatformVersion_Args>();
   args.client = client_;
-  plugin_->call(&PJRT_Api::PJRT_Client_PlatformVersion, args, "PJRT_Client_PlatformVersion");
+  pjrt_call(*plugin_, &PJRT_Api::PJRT_Client_PlatformVersion, args, "PJRT_Client_PlatformVersion");
   return {args.platform_version, args.platform_version_size};
 }
 
 int64_t PjrtClient::process_index() const {
   auto args = pjrt_args<PJRT_Client_ProcessIndex_Args>();
   args.client = client_;
-  plugin_->call(&PJRT_Api::PJRT_Client_ProcessIndex, args, "PJRT_Client_ProcessIndex");
+  pjrt_call(*plugin_, &PJRT_Api::PJRT_Client_ProcessIndex, args, "PJRT_Client_ProcessIndex");
   return args.process_index;
 }
 
@@ -94,7 +96,7 @@ PjrtBuffer PjrtClient::to_device(const void* data, DType dtype, const std::vecto
   args.num_dims = shape.size();
   args.host_buffer_semantics = PJRT_HostBufferSemantics_kImmutableUntilTransferCompletes;
   args.device = addressable_.at(device).device;
-  plugin_->call(&PJRT_Api::PJRT_Client_BufferFromHostBuffer, args, "PJRT_Client_BufferFromHostBuffer");
+  pjrt_call(*plugin_, &PJRT_Api::PJRT_Client_BufferFromHostBuffer, args, "PJRT_Client_BufferFromHostBuffer");
   PjrtBuffer buffer(shared_from_this(), args.buffer);
   wait_for(*plugin_, args.done_with_host_buffer, timeout_, "copy to the device");
   return buffer;
@@ -115,7 +117,7 @@ PjrtProgram PjrtClient::compile(const std::string& text) const {
   args.program = &program;
   args.compile_options = options.data();
   args.compile_options_size = options.size();
-  plugin_->call(&PJRT_Api::PJRT_Client_Compile, args, "PJRT_Client_Compile");
+  pjrt_call(*plugin_, &PJRT_Api::PJRT_Client_Compile, args, "PJRT_Client_Compile");
   return {shared_from_this(), args.executable};
 }
 
@@ -124,7 +126,7 @@ PjrtProgram PjrtClient::load(const std::string& serialized) const {
   args.client = client_;
   args.serialized_executable = serialized.data();
   args.serialized_executable_size = serialized.size();
-  plugin_->call(&PJRT_Api::PJRT_Executable_DeserializeAndLoad, args, "PJRT_Executable_DeserializeAndLoad");
+  pjrt_call(*plugin_, &PJRT_Api::PJRT_Executable_DeserializeAndLoad, args, "PJRT_Executable_DeserializeAndLoad");
   return {shared_from_this(), args.loaded_executable};
 }
 

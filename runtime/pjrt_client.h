@@ -10,11 +10,15 @@
 #include "runtime/pjrt_buffer.h"
 #include "runtime/pjrt_executable.h"
 #include "runtime/pjrt_plugin.h"
+#include "sharding/dtype.h"
+
+struct PJRT_Client;
+struct PJRT_Device;
 
 namespace tp {
 
 struct PjrtClientOptions {
-  std::map<std::string, int64_t> create;                // the plugin's own, e.g. cpu_device_count
+  std::map<std::string, int64_t> create;                         // the plugin's own, e.g. cpu_device_count
   std::chrono::milliseconds timeout = std::chrono::minutes(10);  // bound of every wait for the device
 };
 
@@ -27,7 +31,8 @@ struct PjrtDevice {
 // A plugin's view of the chips of one job: devices of all processes, of which this one can address its own.
 class PjrtClient : public std::enable_shared_from_this<PjrtClient> {
  public:
-  static std::shared_ptr<const PjrtClient> create(std::shared_ptr<const PjrtPlugin> plugin, const PjrtClientOptions& options = {});
+  static std::shared_ptr<const PjrtClient> create(std::shared_ptr<const PjrtPlugin> plugin,
+                                                  const PjrtClientOptions& options = {});
   ~PjrtClient();
 
   const PjrtPlugin& plugin() const { return *plugin_; }

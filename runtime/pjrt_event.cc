@@ -3,6 +3,7 @@
 #include <condition_variable>
 #include <mutex>
 
+#include "runtime/pjrt_call.h"
 #include "sharding/error.h"
 
 namespace tp {
@@ -34,7 +35,7 @@ void wait_for(const PjrtPlugin& plugin, PJRT_Event* event, std::chrono::millisec
   on_ready.event = event;
   on_ready.callback = mark_ready;
   on_ready.user_arg = owned.get();
-  plugin.call(&PJRT_Api::PJRT_Event_OnReady, on_ready, "PJRT_Event_OnReady");
+  pjrt_call(plugin, &PJRT_Api::PJRT_Event_OnReady, on_ready, "PJRT_Event_OnReady");
   owned.release();  // now the callback's
   std::unique_lock lock(ready->mutex);
   if (!ready->changed.wait_for(lock, timeout, [&] { return ready->done; })) {
@@ -43,8 +44,8 @@ void wait_for(const PjrtPlugin& plugin, PJRT_Event* event, std::chrono::millisec
   }
   auto destroy = pjrt_args<PJRT_Event_Destroy_Args>();
   destroy.event = event;
-  plugin.release(&PJRT_Api::PJRT_Event_Destroy, destroy);
-  plugin.check(ready->error, what);
+  pjrt_release(plugin, &PJRT_Api::PJRT_Event_Destroy, destroy);
+  pjrt_check(plugin, ready->error, what);
 }
 
 }  // namespace tp

@@ -4,6 +4,8 @@
 
 #include "runtime/pjrt_plugin.h"
 
+struct PJRT_Event;
+
 namespace tp {
 
 // Waits until `event` is ready and destroys it; null is ready. Throws Error if the event carries one, or, naming `what`, when

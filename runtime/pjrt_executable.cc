@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "runtime/pjrt_call.h"
 #include "runtime/pjrt_client.h"
 #include "runtime/pjrt_event.h"
 
@@ -14,13 +15,13 @@ PjrtExecutable::~PjrtExecutable() {
   if (executable_ == nullptr) return;
   auto args = pjrt_args<PJRT_Executable_Destroy_Args>();
   args.executable = executable_;
-  plugin_->release(&PJRT_Api::PJRT_Executable_Destroy, args);
+  pjrt_release(*plugin_, &PJRT_Api::PJRT_Executable_Destroy, args);
 }
 
 CompiledMemory PjrtExecutable::memory() const {
   auto args = pjrt_args<PJRT_Executable_GetCompiledMemoryStats_Args>();
   args.executable = executable_;
-  plugin_->call(&PJRT_Api::PJRT_Executable_GetCompiledMemoryStats, args, "PJRT_Executable_GetCompiledMemoryStats");
+  pjrt_call(*plugin_, &PJRT_Api::PJRT_Executable_GetCompiledMemoryStats, args, "PJRT_Executable_GetCompiledMemoryStats");
   return {.argument_bytes = args.argument_size_in_bytes,
           .output_bytes = args.output_size_in_bytes,
           .temp_bytes = args.temp_size_in_bytes,
@@ -31,7 +32,7 @@ CompiledMemory PjrtExecutable::memory() const {
 std::string PjrtExecutable::serialize() const {
   auto args = pjrt_args<PJRT_Executable_Serialize_Args>();
   args.executable = executable_;
-  plugin_->call(&PJRT_Api::PJRT_Executable_Serialize, args, "PJRT_Executable_Serialize");
+  pjrt_call(*plugin_, &PJRT_Api::PJRT_Executable_Serialize, args, "PJRT_Executable_Serialize");
   std::string bytes(args.serialized_bytes, args.serialized_bytes_size);
   if (args.serialized_executable_deleter != nullptr) args.serialized_executable_deleter(args.serialized_executable);
   return bytes;
@@ -40,7 +41,7 @@ std::string PjrtExecutable::serialize() const {
 size_t PjrtExecutable::num_outputs() const {
   auto args = pjrt_args<PJRT_Executable_NumOutputs_Args>();
   args.executable = executable_;
-  plugin_->call(&PJRT_Api::PJRT_Executable_NumOutputs, args, "PJRT_Executable_NumOutputs");
+  pjrt_call(*plugin_, &PJRT_Api::PJRT_Executable_NumOutputs, args, "PJRT_Executable_NumOutputs");
   return args.num_outputs;
 }
 
@@ -58,13 +59,13 @@ PjrtProgram::~PjrtProgram() {
   if (executable_ == nullptr) return;
   auto args = pjrt_args<PJRT_LoadedExecutable_Destroy_Args>();
   args.executable = executable_;
-  client_->plugin().release(&PJRT_Api::PJRT_LoadedExecutable_Destroy, args);
+  pjrt_release(client_->plugin(), &PJRT_Api::PJRT_LoadedExecutable_Destroy, args);
 }
 
 PjrtExecutable PjrtProgram::executable() const {
   auto args = pjrt_args<PJRT_LoadedExecutable_GetExecutable_Args>();
   args.loaded_executable = executable_;
-  client_->plugin().call(&PJRT_Api::PJRT_LoadedExecutable_GetExecutable, args, "PJRT_LoadedExecutable_GetExecutable");
+  pjrt_call(client_->plugin(), &PJRT_Api::PJRT_LoadedExecutable_GetExecutable, args, "PJRT_LoadedExecutable_GetExecutable");
   return {client_->shared_plugin(), args.executable};
 }
 
@@ -88,7 +89,7 @@ PjrtResults PjrtProgram::execute(const PjrtArguments& arguments) const {
   args.num_args = inputs.front().size();
   args.output_lists = output_lists.data();
   args.device_complete_events = events.data();
-  client_->plugin().call(&PJRT_Api::PJRT_LoadedExecutable_Execute, args, "PJRT_LoadedExecutable_Execute");
+  pjrt_call(client_->plugin(), &PJRT_Api::PJRT_LoadedExecutable_Execute, args, "PJRT_LoadedExecutable_Execute");
 
   PjrtResults results(devices);
   for (size_t d = 0; d < devices; ++d) {

@@ -8,6 +8,9 @@
 #include "runtime/pjrt_buffer.h"
 #include "runtime/pjrt_plugin.h"
 
+struct PJRT_Executable;
+struct PJRT_LoadedExecutable;
+
 namespace tp {
 
 // Bytes of device memory that one device needs to run a program, as the compiler counts them.

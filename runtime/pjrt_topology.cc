@@ -3,6 +3,7 @@
 #include <array>
 
 #include "runtime/compile_options.h"
+#include "runtime/pjrt_call.h"
 
 namespace tp {
 
@@ -20,17 +21,17 @@ PjrtTopology::PjrtTopology(std::shared_ptr<const PjrtPlugin> plugin, const std::
   args.topology_name_size = name.size();
   args.create_options = &option;
   args.num_options = 1;
-  plugin_->call(&PJRT_Api::PJRT_TopologyDescription_Create, args, "PJRT_TopologyDescription_Create");
+  pjrt_call(*plugin_, &PJRT_Api::PJRT_TopologyDescription_Create, args, "PJRT_TopologyDescription_Create");
   topology_ = args.topology;
 
   auto devices = pjrt_args<PJRT_TopologyDescription_GetDeviceDescriptions_Args>();
   devices.topology = topology_;
-  plugin_->call(&PJRT_Api::PJRT_TopologyDescription_GetDeviceDescriptions, devices,
-                "PJRT_TopologyDescription_GetDeviceDescriptions");
+  pjrt_call(*plugin_, &PJRT_Api::PJRT_TopologyDescription_GetDeviceDescriptions, devices,
+            "PJRT_TopologyDescription_GetDeviceDescriptions");
   for (size_t i = 0; i < devices.num_descriptions; ++i) {
     auto id = pjrt_args<PJRT_DeviceDescription_Id_Args>();
     id.device_description = devices.descriptions[i];
-    plugin_->call(&PJRT_Api::PJRT_DeviceDescription_Id, id, "PJRT_DeviceDescription_Id");
+    pjrt_call(*plugin_, &PJRT_Api::PJRT_DeviceDescription_Id, id, "PJRT_DeviceDescription_Id");
     device_ids_.push_back(id.id);
   }
 }
@@ -39,7 +40,7 @@ PjrtTopology::~PjrtTopology() {
   if (topology_ == nullptr) return;
   auto args = pjrt_args<PJRT_TopologyDescription_Destroy_Args>();
   args.topology = topology_;
-  plugin_->release(&PJRT_Api::PJRT_TopologyDescription_Destroy, args);
+  pjrt_release(*plugin_, &PJRT_Api::PJRT_TopologyDescription_Destroy, args);
 }
 
 PjrtExecutable PjrtTopology::compile(const std::string& text, size_t replicas) const {
@@ -56,7 +57,7 @@ PjrtExecutable PjrtTopology::compile(const std::string& text, size_t replicas) c
   args.program = &program;
   args.compile_options = options.data();
   args.compile_options_size = options.size();
-  plugin_->call(&PJRT_Api::PJRT_Compile, args, "PJRT_Compile");
+  pjrt_call(*plugin_, &PJRT_Api::PJRT_Compile, args, "PJRT_Compile");
   return {plugin_, args.executable};
 }
 

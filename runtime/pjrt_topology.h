@@ -1,10 +1,14 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "runtime/pjrt_executable.h"
 #include "runtime/pjrt_plugin.h"
+
+struct PJRT_TopologyDescription;
 
 namespace tp {
 

@@ -113,15 +113,19 @@ importable_torch() {
   "$python" -c 'import importlib.util as u; s = u.find_spec("torch"); print(s.submodule_search_locations[0] if s else "")' 2>/dev/null || true
 }
 
+# Makes the project's venv unless it is there.
+make_venv() {
+  local venv=$root/.venv log=$root/build/pip.log python=python3
+  [ ! -x "$venv/bin/python" ] || return 0
+  say "making a Python environment in .venv"
+  "$python" -m venv "$venv" >"$log" 2>&1 || { python=/usr/bin/python3 && "$python" -m venv --clear "$venv" >>"$log" 2>&1; } ||
+    die "python3 -m venv failed (see $log)" "install python3-venv, or name a libtorch with --torch DIR"
+}
+
 # Installs torch into the project's venv, after a look at what pip would bring.
 install_torch() {
-  local venv=$root/.venv log=$root/build/pip.log report=$root/build/pip-report.json python
-  if [ ! -x "$venv/bin/python" ]; then
-    say "making a Python environment in .venv"
-    python=python3
-    "$python" -m venv "$venv" >"$log" 2>&1 || { python=/usr/bin/python3 && "$python" -m venv --clear "$venv" >>"$log" 2>&1; } ||
-      die "python3 -m venv failed (see $log)" "install python3-venv, or name a libtorch with --torch DIR"
-  fi
+  local venv=$root/.venv log=$root/build/pip.log report=$root/build/pip-report.json
+  make_venv
   # Older pips fetch whole wheels to learn what a package needs.
   if ! "$venv/bin/python" -c 'import pip, sys; sys.exit(tuple(map(int, pip.__version__.split(".")[:2])) < (23, 2))'; then
     "$venv/bin/python" -m pip install --quiet --upgrade pip >>"$log" 2>&1 || true
@@ -177,6 +181,33 @@ own_torch() {
   [ -z "$reason" ]
 }
 
+# --- PJRT plugins --------------------------------------------------------------------------------------------------------
+
+# Installs what tools/pjrt_plugins.txt lists. Without it only `plan aot` and the tests of the TPU path are missing, so a
+# failure is no reason to stop.
+install_plugins() {
+  local list=$root/tools/pjrt_plugins.txt log=$root/build/pip-plugins.log missing
+  make_venv
+  missing=$("$root/.venv/bin/python" - "$list" <<'PYTHON'
+import importlib.metadata as metadata, sys
+for line in open(sys.argv[1]):
+    wanted = line.split("#")[0].strip()
+    if not wanted: continue
+    name, version = wanted.split("==")
+    try: installed = metadata.version(name)
+    except metadata.PackageNotFoundError: installed = None
+    if installed != version: print(wanted)
+PYTHON
+  )
+  [ -n "$missing" ] || return 0
+  say "installing into .venv: $(echo $missing)"
+  if ! "$root/.venv/bin/python" -m pip install --no-deps $missing >"$log" 2>&1 </dev/null; then
+    tail -n 3 "$log" >&2
+    say "warning: pip could not install $(echo $missing): \`tprun plan aot\` and the tests of the TPU path will be missing (see $log)"
+  fi
+}
+
 find_torch
+install_plugins
 echo "$torch_dir" >"$root/build/torch_dir"
 say "ready; libtorch $(sed -n 's/^set(PACKAGE_VERSION "\([0-9.]*\).*/\1/p' "$torch_dir/TorchConfigVersion.cmake") of ${torch_dir%/share/cmake/Torch}"
