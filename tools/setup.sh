@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what tprun needs to build, and nothing that is already there: Debian packages, libtorch and PJRT plugins. Run it as often as you
-# like. examples/quickstart.sh and tests/run.sh run it for you.
+# Installs what tprun needs to build, and nothing that is already there: Debian packages, libtorch and PJRT plugins. Run it
+# as often as you like. examples/quickstart.sh and tests/run.sh run it for you.
 #
 #   tools/setup.sh [--torch DIR] [--allow-cuda] [--fuzz]
 #
