@@ -12,11 +12,10 @@ std::string joined(const std::string& where, const std::string& message, const s
 }  // namespace
 
 Error::Error(std::string where, std::string what, std::string fix)
-    : std::runtime_error(joined(where, what, fix)),
-      where_(std::move(where)),
-      message_(std::move(what)),
-      fix_(std::move(fix)) {}
+    : std::runtime_error(joined(where, what, fix)), where_(std::move(where)), message_(std::move(what)), fix_(std::move(fix)) {}
 
-std::string Error::text() const { return what(); }
+std::string Error::text() const {
+  return what();
+}
 
 }  // namespace tp

@@ -33,17 +33,18 @@ struct RopeConfig {
   RopeLayout layout = RopeLayout::kHalf;
   double factor = 1.0;
   int64_t original_max_position = 0;
-  double low_freq_factor = 1.0, high_freq_factor = 4.0;          // llama3
-  double beta_fast = 32.0, beta_slow = 1.0;                      // yarn
-  bool truncate = true;                                          // yarn
-  std::optional<double> attention_factor;                        // yarn, longrope
-  std::optional<double> mscale, mscale_all_dim;                  // yarn (DeepSeek)
-  std::vector<double> short_factor, long_factor;                 // longrope
+  double low_freq_factor = 1.0, high_freq_factor = 4.0;  // llama3
+  double beta_fast = 32.0, beta_slow = 1.0;              // yarn
+  bool truncate = true;                                  // yarn
+  std::optional<double> attention_factor;                // yarn, longrope
+  std::optional<double> mscale, mscale_all_dim;          // yarn (DeepSeek)
+  std::vector<double> short_factor, long_factor;         // longrope
 };
 
 enum class QkNorm {
   kNone,
   kPerHead,         // over head_dim, one weight for all heads: qwen3
+  kPerHeadWeights,  // over head_dim, weight [heads, head_dim]: cohere
   kFullProjection,  // over the whole q (k) projection, before the split into heads: olmo2
 };
 
@@ -51,6 +52,47 @@ enum class MlpForm {
   kGated,       // down(act(gate(x)) * up(x))
   kGatedFused,  // gate_up in one weight, rows [gate; up]
   kPlain,       // down(act(up(x)))
+};
+
+// How a router turns its logits into the weights of the chosen experts; all in float32.
+enum class RouterKind {
+  kSoftmax,      // softmax over all experts, then top-k of it
+  kTopKSoftmax,  // top-k of the logits, then softmax over those k: gpt_oss, granitemoe
+  kSigmoid,      // top-k of sigmoid + correction bias, weights from sigmoid alone: deepseek_v3, glm4_moe
+};
+
+// How a group of experts is scored when only the best groups take part in the top-k.
+enum class GroupScore { kMax, kTopTwoSum };
+
+// Mixture of experts of the layers whose LayerConfig::moe is set. An expert is down(act(gate(x)) * up(x)).
+struct MoeConfig {
+  int64_t num_experts = 0;
+  int64_t top_k = 0;
+  int64_t intermediate_size = 0;         // of one expert
+  int64_t shared_intermediate_size = 0;  // of the expert that every token passes through; 0 = none
+  bool shared_gate = false;              // its output is multiplied by sigmoid(shared_expert_gate(x)): qwen2_moe
+  RouterKind router = RouterKind::kSoftmax;
+  bool normalize_top_k = false;  // divide the k weights by their sum (+ 1e-20 with kSigmoid)
+  double routed_scaling = 1.0;   // on the k weights, after normalizing
+  int64_t groups = 1, top_groups = 1;
+  GroupScore group_score = GroupScore::kMax;
+  bool correction_bias = false;  // a float32 vector [num_experts] added for the choice alone
+  bool router_bias = false;
+  bool expert_bias = false;  // on gate_up and down of every expert
+  // gpt_oss: gate and up rows alternate; gate = min(gate, limit), up = clamp(up, -limit, limit),
+  // (up + 1) * gate * sigmoid(alpha * gate).
+  bool clamped_swiglu = false;
+  double swiglu_alpha = 0.0, swiglu_limit = 0.0;
+};
+
+// Multi-head latent attention: q = q_b(norm(q_a(x))) (or q_proj when q_lora_rank is 0), [c, k_rope] = kv_a(x),
+// [k_nope, v] = kv_b(norm(c)); k_rope is one head that all heads share. ModelConfig::head_dim is nope + rope.
+struct MlaConfig {
+  int64_t q_lora_rank = 0;  // 0 = none
+  int64_t kv_lora_rank = 0;
+  int64_t qk_nope_head_dim = 0;
+  int64_t qk_rope_head_dim = 0;
+  int64_t v_head_dim = 0;
 };
 
 // What differs between the layers of one model.
@@ -76,6 +118,7 @@ struct ModelConfig {
   std::optional<DType> dtype;  // config `dtype` or `torch_dtype`
   std::vector<int64_t> eos_token_ids;
   std::optional<int64_t> bos_token_id, pad_token_id;
+  std::vector<std::string> warnings;  // for stderr: keys that nobody knows, a family that no reference has confirmed
 
   NormKind norm = NormKind::kRms;
   double norm_eps = 1e-6;
@@ -84,25 +127,35 @@ struct ModelConfig {
   // of attention (mlp), a post norm on its output before it joins the residual stream.
   bool pre_attention_norm = true, post_attention_norm = false;
   bool pre_mlp_norm = true, post_mlp_norm = false;
-  bool parallel_block = false;  // attention and mlp both read the pre_attention norm's output
+  // Attention and mlp both start from the block's input. Without a pre_mlp norm they share the pre_attention norm's output.
+  bool parallel_block = false;
+  bool norm_weight = true;  // olmo has norms without parameters
 
   bool fused_qkv = false;
+  bool qkv_per_head = false;  // rows of the fused weight are [heads, 3, head_dim] (gpt_neox), not [q; k; v]
   bool q_bias = false, k_bias = false, v_bias = false, o_bias = false;
   bool gate_up_bias = false, down_bias = false;  // kPlain: up and down
   bool lm_head_bias = false;
-  QkNorm qk_norm = QkNorm::kNone;
+  QkNorm qk_norm = QkNorm::kNone;  // of kind `norm`, with its eps and bias
+  bool qk_norm_after_rope = false;
+  double qkv_clip = 0.0;         // q, k, v clamped to [-clip, clip] after the projection; 0 = none
+  bool attention_sinks = false;  // a logit per head that takes part in the softmax and is then dropped: gpt_oss
   MlpForm mlp = MlpForm::kGated;
   Activation activation = Activation::kSilu;
 
-  double attention_scale = 0.0;   // factor on q.k
-  double attention_softcap = 0.0; // cap * tanh(score / cap); 0 = none
+  double attention_scale = 0.0;    // factor on q.k
+  double attention_softcap = 0.0;  // cap * tanh(score / cap); 0 = none
   double logits_softcap = 0.0;
-  double embedding_scale = 1.0;   // rounded to the model's dtype before it multiplies
-  double residual_scale = 1.0;    // on what attention and mlp add
+  double embedding_scale = 1.0;
+  bool embedding_scale_rounded = false;  // to the model's dtype before it multiplies: gemma
+  double residual_scale = 1.0;           // on what attention and mlp add
   double logits_scale = 1.0;
 
   std::vector<RopeConfig> ropes;
   std::vector<LayerConfig> layers;
+
+  std::optional<MoeConfig> moe;  // of the layers that have it
+  std::optional<MlaConfig> mla;  // of all layers
 
   int64_t num_layers() const { return static_cast<int64_t>(layers.size()); }
 };

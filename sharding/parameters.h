@@ -10,10 +10,24 @@ namespace tp {
 
 // What a weight does in the decoder. One per layer for those of a block.
 enum class Role {
-  kEmbedding, kFinalNorm, kLmHead,
-  kPreAttentionNorm, kPostAttentionNorm, kPreMlpNorm, kPostMlpNorm,
-  kQ, kK, kV, kQkv, kO, kQNorm, kKNorm,
-  kGate, kUp, kGateUp, kDown,
+  kEmbedding,
+  kFinalNorm,
+  kLmHead,
+  kPreAttentionNorm,
+  kPostAttentionNorm,
+  kPreMlpNorm,
+  kPostMlpNorm,
+  kQ,
+  kK,
+  kV,
+  kQkv,
+  kO,
+  kQNorm,
+  kKNorm,
+  kGate,
+  kUp,
+  kGateUp,
+  kDown,
 };
 
 // A part of a fused weight along dim 0: `size` rows made of `heads` blocks (0 = plain features).
@@ -26,13 +40,13 @@ struct FusedPart {
 struct ModuleSpec {
   std::string name;  // dotted, as transformers has it: "model.layers.3.self_attn.q_proj"
   Role role;
-  int layer = -1;                      // -1 outside the blocks
-  std::vector<int64_t> weight_shape;   // [out, in], [vocab, hidden] or [features]
-  bool has_weight = true;              // a norm without parameters has none
-  bool has_bias = false;               // of weight_shape[0] elements
+  int layer = -1;                     // -1 outside the blocks
+  std::vector<int64_t> weight_shape;  // [out, in], [vocab, hidden] or [features]
+  bool has_weight = true;             // a norm without parameters has none
+  bool has_bias = false;              // of weight_shape[0] elements
   // Heads along dim 0 (q, k, v: out = heads * head_dim) or dim 1 (o); 0 = plain features.
   int64_t heads_out = 0, heads_in = 0;
-  std::vector<FusedPart> parts;        // of dim 0; empty = not fused
+  std::vector<FusedPart> parts;  // of dim 0; empty = not fused
 
   std::string weight_name() const { return name + ".weight"; }
   std::string bias_name() const { return name + ".bias"; }

@@ -1,0 +1,177 @@
+#include "sharding/json_document.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <utility>
+#include <vector>
+
+#include "sharding/error.h"
+
+namespace tp {
+namespace {
+
+// nlohmann's lexer takes iterators and keeps its position to itself; this one tells how far it has read.
+class TracingIterator {
+ public:
+  using iterator_category = std::forward_iterator_tag;
+  using value_type = char;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const char*;
+  using reference = const char&;
+
+  TracingIterator(const char* at, const char** seen) : at_(at), seen_(seen) {}
+  reference operator*() const { return *at_; }
+  TracingIterator& operator++() {
+    *seen_ = ++at_;
+    return *this;
+  }
+  TracingIterator operator++(int) {
+    TracingIterator before = *this;
+    ++*this;
+    return before;
+  }
+  bool operator==(const TracingIterator& other) const { return at_ == other.at_; }
+  bool operator!=(const TracingIterator& other) const { return at_ != other.at_; }
+
+ private:
+  const char* at_;
+  const char** seen_;
+};
+
+// "[json.exception.parse_error.101] parse error at line 1, column 5: syntax error …" -> "syntax error …"
+std::string reason_of(const nlohmann::detail::exception& e) {
+  const std::string text = e.what();
+  const bool positioned = text.find("parse error") != std::string::npos;
+  const size_t at = text.find(positioned ? ": " : "] ");
+  return at == std::string::npos ? text : text.substr(at + 2);
+}
+
+// Builds the document; `open_` holds the arrays and objects that are not closed yet, by address: elements of a JSON array
+// do not move while one of them is open, since only the innermost one grows.
+class DocumentBuilder : public JsonReader {
+ public:
+  using JsonReader::JsonReader;
+  Json take() { return std::move(root_); }
+
+ protected:
+  void on_scalar(Json value) override { place(std::move(value)); }
+  void on_key(std::string key) override {
+    if (open_.back()->contains(key)) fail("duplicate key `" + key + "`");
+    key_ = std::move(key);
+  }
+  void on_start(bool object) override { open_.push_back(place(object ? Json::object() : Json::array())); }
+  void on_end() override { open_.pop_back(); }
+
+ private:
+  Json* place(Json value) {
+    if (open_.empty()) return &(root_ = std::move(value));
+    if (open_.back()->is_array()) return &open_.back()->emplace_back(std::move(value));
+    return &((*open_.back())[key_] = std::move(value));
+  }
+
+  Json root_;
+  std::string key_;
+  std::vector<Json*> open_;
+};
+
+}  // namespace
+
+std::string line_and_column(std::string_view text, size_t offset) {
+  const std::string_view before = text.substr(0, offset);
+  const auto line = std::count(before.begin(), before.end(), '\n') + 1;
+  const size_t newline = before.rfind('\n');
+  const size_t column = newline == std::string_view::npos ? before.size() + 1 : before.size() - newline;
+  return std::to_string(line) + ":" + std::to_string(column);
+}
+
+JsonReader::JsonReader(std::string_view text, std::string path, const JsonLimits& limits)
+    : text_(text), path_(std::move(path)), limits_(limits), position_(text.data()) {}
+
+void JsonReader::read() {
+  const char* begin = text_.data();
+  nlohmann::json_sax<Json>* events = this;
+  Json::sax_parse(TracingIterator(begin, &position_), TracingIterator(begin + text_.size(), &position_), events);
+}
+
+void JsonReader::fail(const std::string& what) const {
+  const size_t read = position_ > text_.data() ? static_cast<size_t>(position_ - text_.data()) - 1 : 0;
+  throw Error(path_ + ":" + line_and_column(text_, read), what);
+}
+
+void JsonReader::on_scalar(Json value) {
+  fail("unexpected " + value.dump());
+}
+void JsonReader::on_key(std::string key) {
+  fail("unexpected key `" + key + "`");
+}
+void JsonReader::on_start(bool object) {
+  fail(object ? "unexpected object" : "unexpected array");
+}
+void JsonReader::on_end() {}
+
+void JsonReader::count_value() {
+  if (++values_ > limits_.values) fail("more than " + std::to_string(limits_.values) + " values");
+}
+
+bool JsonReader::scalar(Json value) {
+  count_value();
+  ++depth_;
+  on_scalar(std::move(value));
+  --depth_;
+  return true;
+}
+
+bool JsonReader::key(string_t& value) {
+  on_key(std::move(value));
+  return true;
+}
+
+bool JsonReader::start(bool object) {
+  count_value();
+  if (++depth_ > limits_.depth) fail("nested more than " + std::to_string(limits_.depth) + " deep");
+  on_start(object);
+  return true;
+}
+
+bool JsonReader::end() {
+  on_end();
+  --depth_;
+  return true;
+}
+
+bool JsonReader::parse_error(std::size_t, const std::string&, const nlohmann::detail::exception& e) {
+  fail("not valid JSON: " + reason_of(e));
+}
+
+Json parse_json(std::string_view text, const std::string& path, const JsonLimits& limits) {
+  DocumentBuilder builder(text, path, limits);
+  builder.read();
+  return builder.take();
+}
+
+std::string read_text_file(const std::filesystem::path& path, int64_t limit_bytes) {
+  std::error_code code;
+  if (!std::filesystem::exists(path, code)) throw Error(path.string(), "no such file");
+  if (!std::filesystem::is_regular_file(path, code)) throw Error(path.string(), "not a regular file");
+  const auto size = static_cast<int64_t>(std::filesystem::file_size(path, code));
+  if (code) throw Error(path.string(), "cannot be read: " + code.message());
+  if (size > limit_bytes) {
+    throw Error(path.string(), std::to_string(size) + " bytes are more than the " + std::to_string(limit_bytes) +
+                                   " that a file of this kind may have");
+  }
+  std::ifstream in(path, std::ios::binary);
+  if (!in) throw Error(path.string(), std::string("cannot be read: ") + std::strerror(errno));
+  std::string text(static_cast<size_t>(size), '\0');
+  in.read(text.data(), size);
+  text.resize(static_cast<size_t>(in.gcount()));
+  return text;
+}
+
+Json read_json_file(const std::filesystem::path& path, const JsonLimits& limits) {
+  return parse_json(read_text_file(path, limits.size_bytes), path.string(), limits);
+}
+
+}  // namespace tp

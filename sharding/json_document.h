@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+namespace tp {
+
+using Json = nlohmann::json;
+
+// Bounds on a JSON text of unknown origin.
+struct JsonLimits {
+  int depth = 64;            // arrays and objects in one another
+  int64_t values = 1000000;  // scalars, arrays and objects together
+  int64_t size_bytes = int64_t{64} << 20;
+};
+
+// Parses JSON strictly: a duplicate key, nesting or a number of values beyond `limits`, a number that no double holds and
+// text after the end are errors. Throws Error{where = "path:line:column"}, both counted from 1, columns in bytes.
+Json parse_json(std::string_view text, const std::string& path, const JsonLimits& limits = {});
+
+// The same for a file; a file that cannot be read or is larger than limits.size_bytes is an Error{where = path}.
+Json read_json_file(const std::filesystem::path& path, const JsonLimits& limits = {});
+
+// The whole of a file, or an Error{where = path}: missing, a directory, unreadable, larger than `limit_bytes`.
+std::string read_text_file(const std::filesystem::path& path, int64_t limit_bytes);
+
+// "line:column" of a byte offset, both counted from 1.
+std::string line_and_column(std::string_view text, size_t offset);
+
+// The events of a JSON text with its position, for readers that build no document (a header of 100 MB) and for parse_json.
+// A subclass overrides what it takes; every event it does not override is refused as "unexpected …".
+class JsonReader : public nlohmann::json_sax<Json> {
+ public:
+  JsonReader(std::string_view text, std::string path, const JsonLimits& limits);
+  // Reads all of the text. Throws Error as parse_json does.
+  void read();
+  // Throws Error at the place that has been read up to.
+  [[noreturn]] void fail(const std::string& what) const;
+
+ protected:
+  virtual void on_scalar(Json value);
+  virtual void on_key(std::string key);
+  virtual void on_start(bool object);
+  virtual void on_end();
+  int depth() const { return depth_; }  // of the value that is being read; the outermost one has 1
+
+ private:
+  bool null() override { return scalar(nullptr); }
+  bool boolean(bool value) override { return scalar(value); }
+  bool number_integer(number_integer_t value) override { return scalar(value); }
+  bool number_unsigned(number_unsigned_t value) override { return scalar(value); }
+  bool number_float(number_float_t value, const string_t&) override { return scalar(value); }
+  bool string(string_t& value) override { return scalar(std::move(value)); }
+  bool binary(binary_t&) override { return false; }
+  bool key(string_t& value) override;
+  bool start_object(std::size_t) override { return start(true); }
+  bool end_object() override { return end(); }
+  bool start_array(std::size_t) override { return start(false); }
+  bool end_array() override { return end(); }
+  bool parse_error(std::size_t position, const std::string& last_token, const nlohmann::detail::exception& e) override;
+  bool scalar(Json value);
+  bool start(bool object);
+  bool end();
+  void count_value();
+
+  std::string_view text_;
+  std::string path_;
+  JsonLimits limits_;
+  const char* position_ = nullptr;
+  int depth_ = 0;
+  int64_t values_ = 0;
+};
+
+}  // namespace tp

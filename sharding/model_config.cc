@@ -1,0 +1,236 @@
+#include "sharding/model_config.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "sharding/config_keys.h"
+#include "sharding/config_values.h"
+#include "sharding/error.h"
+#include "sharding/families.h"
+#include "sharding/near_names.h"
+#include "sharding/rope_config.h"
+
+namespace tp {
+namespace {
+
+// Upper bounds keep every product of sizes far from overflow and a hostile file from large allocations.
+constexpr int64_t kMaxVocab = INT32_MAX;
+constexpr int64_t kMaxHidden = int64_t{1} << 20;
+constexpr int64_t kMaxIntermediate = int64_t{1} << 24;
+constexpr int64_t kMaxHeads = 1 << 16;
+constexpr int64_t kMaxHeadDim = 1 << 14;
+constexpr int64_t kMaxLayers = 4096;
+constexpr int64_t kMaxPositions = int64_t{1} << 40;
+
+bool is_on(Switch what, ConfigValues& values) {
+  if (what.empty()) return false;
+  return what == "yes" || values.boolean(std::string(what));
+}
+
+const Family& family_of(ConfigValues& values) {
+  const std::string name = values.text("model_type");
+  values.throw_problems("a Hugging Face config.json names its architecture in `model_type`");
+  if (const Family* family = find_family(name)) return *family;
+  std::string known;
+  for (const std::string& one : known_model_types()) known += (known.empty() ? "" : ", ") + one;
+  const std::string near = did_you_mean(name, known_model_types());
+  throw Error(values.path(), "unknown model_type `" + name + "`", (near.empty() ? "" : near + " ") + "known ones are " + known);
+}
+
+std::vector<std::string> own_keys(const Family& family, const Json& defaults) {
+  std::vector<std::string> keys = {
+      "vocab_size",          "hidden_size",         "intermediate_size", "num_hidden_layers",
+      "num_attention_heads", "num_key_value_heads", "layer_types",       "quantization_config",
+      "tie_word_embeddings", "pretraining_tp",      "head_dim",          "max_position_embeddings"};
+  for (const auto& [key, value] : defaults.items()) keys.push_back(key);
+  for (const std::string& key : rope_keys(family)) keys.push_back(key);
+  return keys;
+}
+
+void read_sizes(ConfigValues& values, ModelConfig& config) {
+  config.vocab_size = values.integer("vocab_size", 1, kMaxVocab);
+  config.hidden_size = values.integer("hidden_size", 1, kMaxHidden);
+  config.intermediate_size = values.integer("intermediate_size", 1, kMaxIntermediate);
+  config.num_heads = values.integer("num_attention_heads", 1, kMaxHeads);
+  config.num_kv_heads = values.optional_integer("num_key_value_heads", 1, kMaxHeads).value_or(config.num_heads);
+  config.max_position_embeddings = values.integer("max_position_embeddings", 1, kMaxPositions);
+  config.layers.resize(static_cast<size_t>(values.integer("num_hidden_layers", 1, kMaxLayers)));
+  if (values.has("head_dim")) {
+    config.head_dim = values.integer("head_dim", 1, kMaxHeadDim);
+  } else {
+    config.head_dim = config.hidden_size / config.num_heads;
+    if (config.hidden_size % config.num_heads != 0) {
+      values.problem("hidden_size", "is " + std::to_string(config.hidden_size) + ", not a multiple of num_attention_heads = " +
+                                        std::to_string(config.num_heads) + ", and there is no head_dim");
+    }
+  }
+  if (config.num_heads % config.num_kv_heads != 0) {
+    values.problem("num_attention_heads",
+                   "is " + std::to_string(config.num_heads) +
+                       ", not a multiple of num_key_value_heads = " + std::to_string(config.num_kv_heads));
+  }
+}
+
+std::optional<int64_t> token_id(ConfigValues& values, const std::string& key) {
+  const std::optional<int64_t> id = values.optional_integer(key, -1, INT32_MAX);
+  return id == -1 ? std::nullopt : id;  // -1 is how some files say "none"
+}
+
+void read_tokens(ConfigValues& values, ModelConfig& config) {
+  if (values.at("eos_token_id").is_array()) {
+    config.eos_token_ids = values.integers("eos_token_id", 0, INT32_MAX);
+  } else if (const std::optional<int64_t> id = token_id(values, "eos_token_id")) {
+    config.eos_token_ids = {*id};
+  }
+  config.bos_token_id = values.at("bos_token_id").is_array() ? std::nullopt : token_id(values, "bos_token_id");
+  config.pad_token_id = token_id(values, "pad_token_id");
+}
+
+void read_dtype(ConfigValues& values, ModelConfig& config) {
+  const std::string key = values.has("dtype") ? "dtype" : "torch_dtype";
+  if (!values.has(key)) return;
+  const std::string name = values.text(key);
+  if (name == "auto" || name.empty()) return;
+  try {
+    config.dtype = dtype_from_torch(name, values.path());
+  } catch (const Error& error) {
+    values.problem(key, "is \"" + name + "\", not a dtype");
+  }
+}
+
+Activation read_activation(ConfigValues& values, const std::string& key) {
+  static const std::map<std::string, Activation> kinds = {
+      {"silu", Activation::kSilu},
+      {"swish", Activation::kSilu},
+      {"gelu", Activation::kGelu},
+      {"gelu_python", Activation::kGelu},
+      {"gelu_new", Activation::kGeluTanh},
+      {"gelu_fast", Activation::kGeluTanh},
+      {"gelu_pytorch_tanh", Activation::kGeluTanh},
+      {"gelu_python_tanh", Activation::kGeluTanh},
+      {"relu", Activation::kRelu},
+      {"relu2", Activation::kRelu2},
+      {"quick_gelu", Activation::kQuickGelu},
+  };
+  const std::string name = values.text(key);
+  const auto found = kinds.find(name);
+  if (found != kinds.end()) return found->second;
+  if (!name.empty()) values.problem(key, "is \"" + name + "\", an activation that is not supported");
+  return Activation::kSilu;
+}
+
+void read_block(ConfigValues& values, const Family& family, ModelConfig& config) {
+  config.norm = family.norm;
+  config.norm_eps = values.number(std::string(family.norm_eps_key), 0, 1);
+  config.norm_bias = is_on(family.norm_bias, values);
+  config.norm_weight = family.norm_weight;
+  config.fused_qkv = family.fused_qkv;
+  config.qkv_per_head = family.qkv_per_head;
+  config.q_bias = config.k_bias = config.v_bias = is_on(family.qkv_bias, values);
+  config.o_bias = is_on(family.o_bias, values);
+  config.gate_up_bias = config.down_bias = is_on(family.mlp_bias, values);
+  config.lm_head_bias = is_on(family.lm_head_bias, values);
+  config.qk_norm = is_on(family.qk_norm_on, values) ? family.qk_norm : QkNorm::kNone;
+  config.qk_norm_after_rope = family.qk_norm_after_rope;
+  config.mlp = family.mlp;
+  config.activation = read_activation(values, std::string(family.activation_key));
+  config.attention_scale = 1.0 / std::sqrt(static_cast<double>(config.head_dim));
+  config.tie_word_embeddings = values.boolean("tie_word_embeddings");
+}
+
+constexpr const char* kFull = "full_attention";
+constexpr const char* kSliding = "sliding_attention";
+
+// One of kFull and kSliding per layer.
+std::vector<std::string> read_layer_types(ConfigValues& values, const Family& family, std::optional<int64_t> window,
+                                          size_t layers) {
+  std::vector<std::string> implied(layers, kFull);
+  if (family.window == WindowRule::kAllLayers && window) implied.assign(layers, kSliding);
+  if (family.window == WindowRule::kUseSlidingWindow && window) {
+    const int64_t first = values.integer("max_window_layers", 0, kMaxPositions);
+    for (size_t i = static_cast<size_t>(std::min<int64_t>(first, static_cast<int64_t>(layers))); i < layers; ++i)
+      implied[i] = kSliding;
+  }
+  if (!values.has("layer_types")) return implied;
+  std::vector<std::string> types = values.texts("layer_types");
+  if (types.size() != layers) {
+    values.problem("layer_types", "has " + std::to_string(types.size()) + " entries for " + std::to_string(layers) + " layers");
+    return implied;
+  }
+  for (std::string& type : types) {
+    if (type == "attention") type = kFull;  // transformers' older name
+    if (type == kFull || type == kSliding) continue;
+    values.problem("layer_types", "has \"" + type + "\", which is not supported (full_attention, sliding_attention)");
+    return implied;
+  }
+  const bool reads_types = family.window == WindowRule::kUseSlidingWindow || family.window == WindowRule::kLayerTypes;
+  if (!reads_types && types != implied) values.problem("layer_types", "differs from the layers that this model_type has");
+  return types;
+}
+
+void read_windows(ConfigValues& values, const std::vector<std::string>& types, std::optional<int64_t> window,
+                  ModelConfig& config) {
+  for (size_t i = 0; i < types.size(); ++i) {
+    if (types[i] != kSliding) continue;
+    if (!window) {
+      values.problem("layer_types", "has sliding_attention, but there is no sliding window");
+      return;
+    }
+    config.layers[i].window = *window;
+  }
+}
+
+std::optional<int64_t> read_window(ConfigValues& values, const Family& family) {
+  if (family.window == WindowRule::kNone) return std::nullopt;
+  if (family.window == WindowRule::kUseSlidingWindow && !values.boolean("use_sliding_window")) return std::nullopt;
+  return values.optional_integer("sliding_window", 1, kMaxPositions);
+}
+
+void refuse_quantized(const ConfigValues& values) {
+  if (!values.has("quantization_config")) return;
+  const Json& quantization = values.at("quantization_config");
+  std::string method = "unknown method";
+  if (quantization.is_object() && quantization.contains("quant_method") && quantization.at("quant_method").is_string()) {
+    method = quantization.at("quant_method").get<std::string>();
+  }
+  throw Error(values.path(), "the checkpoint is quantized (`quantization_config`: " + method + "), which is not supported",
+              "use the checkpoint in bfloat16, float16 or float32");
+}
+
+}  // namespace
+
+ModelConfig load_model_config(const std::filesystem::path& model) {
+  std::error_code code;
+  const std::filesystem::path path = std::filesystem::is_directory(model, code) ? model / "config.json" : model;
+  if (!std::filesystem::exists(path, code)) {
+    throw Error(path.string(), "no such file", "--model wants a directory with a config.json, or that file");
+  }
+  Json json = read_json_file(path);
+  if (!json.is_object()) throw Error(path.string(), "not a JSON object");
+  ConfigValues unread(json, Json::object(), path.string());
+  const Family& family = family_of(unread);
+
+  const Json defaults = parse_json(family.defaults, std::string(family.model_type));
+  ConfigValues values(std::move(json), defaults, path.string());
+  refuse_quantized(values);
+  ModelConfig config;
+  config.path = path.string();
+  config.model_type = family.model_type;
+  read_sizes(values, config);
+  read_tokens(values, config);
+  read_dtype(values, config);
+  read_block(values, family, config);
+  const std::optional<int64_t> window = read_window(values, family);
+  const std::vector<std::string> types = read_layer_types(values, family, window, config.layers.size());
+  read_windows(values, types, window, config);
+  read_ropes(values, family, types, config);
+  for (const std::string& key : check_foreign_keys(values, own_keys(family, defaults))) {
+    config.warnings.push_back(config.path + ": `" + key + "` is not known and is ignored");
+  }
+  values.throw_problems();
+  return config;
+}
+
+}  // namespace tp
