@@ -59,7 +59,7 @@ class DocumentBuilder : public JsonReader {
  protected:
   void on_scalar(Json value) override { place(std::move(value)); }
   void on_key(std::string key) override {
-    if (open_.back()->contains(key)) fail("duplicate key `" + key + "`");
+    if (open_.back()->contains(key)) fail_at_key("duplicate key `" + key + "`");
     key_ = std::move(key);
   }
   void on_start(bool object) override { open_.push_back(place(object ? Json::object() : Json::array())); }
@@ -105,7 +105,7 @@ void JsonReader::on_scalar(Json value) {
   fail("unexpected " + value.dump());
 }
 void JsonReader::on_key(std::string key) {
-  fail("unexpected key `" + key + "`");
+  fail_at_key("unexpected key `" + key + "`");
 }
 void JsonReader::on_start(bool object) {
   fail(object ? "unexpected object" : "unexpected array");
@@ -122,6 +122,19 @@ bool JsonReader::scalar(Json value) {
   on_scalar(std::move(value));
   --depth_;
   return true;
+}
+
+// The text has been read up to the quote that closes the key; a key is told by where it starts.
+void JsonReader::fail_at_key(const std::string& what) {
+  const auto escaped = [&](const char* quote) {
+    const char* at = quote;
+    while (at > text_.data() && at[-1] == '\\') --at;
+    return (quote - at) % 2 != 0;
+  };
+  const char* start = position_ - 2;
+  while (start > text_.data() && (*start != '"' || escaped(start))) --start;
+  position_ = start + 1;
+  fail(what);
 }
 
 bool JsonReader::key(string_t& value) {

@@ -39,6 +39,8 @@ class JsonReader : public nlohmann::json_sax<Json> {
   void read();
   // Throws Error at the place that has been read up to.
   [[noreturn]] void fail(const std::string& what) const;
+  // The same from within on_key(), at the start of the key.
+  [[noreturn]] void fail_at_key(const std::string& what);
 
  protected:
   virtual void on_scalar(Json value);

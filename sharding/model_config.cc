@@ -201,22 +201,16 @@ void refuse_quantized(const ConfigValues& values) {
 
 }  // namespace
 
-ModelConfig load_model_config(const std::filesystem::path& model) {
-  std::error_code code;
-  const std::filesystem::path path = std::filesystem::is_directory(model, code) ? model / "config.json" : model;
-  if (!std::filesystem::exists(path, code)) {
-    throw Error(path.string(), "no such file", "--model wants a directory with a config.json, or that file");
-  }
-  Json json = read_json_file(path);
-  if (!json.is_object()) throw Error(path.string(), "not a JSON object");
-  ConfigValues unread(json, Json::object(), path.string());
+ModelConfig parse_model_config(std::string_view text, const std::string& path) {
+  Json json = parse_json(text, path);
+  if (!json.is_object()) throw Error(path, "not a JSON object");
+  ConfigValues unread(json, Json::object(), path);
   const Family& family = family_of(unread);
-
   const Json defaults = parse_json(family.defaults, std::string(family.model_type));
-  ConfigValues values(std::move(json), defaults, path.string());
+  ConfigValues values(std::move(json), defaults, path);
   refuse_quantized(values);
   ModelConfig config;
-  config.path = path.string();
+  config.path = path;
   config.model_type = family.model_type;
   read_sizes(values, config);
   read_tokens(values, config);
@@ -231,6 +225,15 @@ ModelConfig load_model_config(const std::filesystem::path& model) {
   }
   values.throw_problems();
   return config;
+}
+
+ModelConfig load_model_config(const std::filesystem::path& model) {
+  std::error_code code;
+  const std::filesystem::path path = std::filesystem::is_directory(model, code) ? model / "config.json" : model;
+  if (!std::filesystem::exists(path, code)) {
+    throw Error(path.string(), "no such file", "--model wants a directory with a config.json, or that file");
+  }
+  return parse_model_config(read_text_file(path, int64_t{16} << 20), path.string());
 }
 
 }  // namespace tp

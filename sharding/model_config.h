@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sharding/dtype.h"
@@ -164,5 +165,8 @@ struct ModelConfig {
 // (lists the known ones), a missing or senseless number, a quantized checkpoint, an option that is not supported (by
 // its key).
 ModelConfig load_model_config(const std::filesystem::path& model);
+
+// The same for the text of a config.json that messages call `path`.
+ModelConfig parse_model_config(std::string_view text, const std::string& path);
 
 }  // namespace tp

@@ -23,8 +23,9 @@ TEST(JsonDocument, ParsesEveryKindOfValue) {
 }
 
 TEST(JsonDocument, RefusesDuplicateKeysWithTheirPlace) {
-  EXPECT_EQ(refusal("{\n  \"a\": 1,\n  \"a\": 2}"), "a.json:3:5: duplicate key `a`");
-  EXPECT_EQ(refusal("{\"x\": {\"a\": 1, \"b\": 2, \"a\": 1}}"), "a.json:1:25: duplicate key `a`");
+  EXPECT_EQ(refusal("{\n  \"a\": 1,\n  \"a\": 2}"), "a.json:3:3: duplicate key `a`");
+  EXPECT_EQ(refusal("{\"x\": {\"a\": 1, \"b\": 2, \"a\": 1}}"), "a.json:1:24: duplicate key `a`");
+  EXPECT_EQ(refusal(R"({"a\"b": 1, "a\"b": 2})"), "a.json:1:13: duplicate key `a\"b`");
   EXPECT_EQ(refusal("{\"x\": {\"a\": 1}, \"y\": {\"a\": 1}}"), "accepted");
 }
 
@@ -34,7 +35,7 @@ TEST(JsonDocument, RefusesDeepNesting) {
 }
 
 TEST(JsonDocument, RefusesTooManyValues) {
-  EXPECT_EQ(refusal("[1, 2, 3]", {.values = 3}), "a.json:1:8: more than 3 values");
+  EXPECT_EQ(refusal("[1, 2, 3]", {.values = 3}), "a.json:1:9: more than 3 values");
 }
 
 TEST(JsonDocument, TellsWhereSyntaxIsWrong) {
