@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+namespace tp::cpu {
+
+// Instruction sets that the kernels are written for, in order of age. kPlain is portable C++ and runs everywhere.
+enum class Isa { kPlain, kAvx2, kAvx512, kAvx512Bf16, kAmx };
+inline constexpr int kIsaCount = 5;
+
+// What this machine and its operating system can run (cpuid and xgetbv; AMX also needs the kernel's permission, which is
+// asked for at the first call).
+struct CpuFeatures {
+  bool avx2 = false;         // with FMA and F16C
+  bool avx512 = false;       // F, BW, DQ, VL
+  bool avx512_bf16 = false;  // vdpbf16ps
+  bool avx512_vnni = false;  // vpdpbusd
+  bool amx_bf16 = false;     // tdpbf16ps
+};
+
+const CpuFeatures& cpu_features();
+
+// "plain", "avx2", "avx512", "avx512_bf16", "amx_bf16".
+std::string_view isa_name(Isa isa);
+bool isa_available(Isa isa);
+// Those that this machine can run, kPlain first.
+std::vector<Isa> available_isas();
+
+}  // namespace tp::cpu

@@ -1,0 +1,70 @@
+#include "runtime/cpu/pack_weight.h"
+
+#include <cstring>
+
+#include "runtime/cpu/half_float.h"
+
+namespace tp::cpu {
+namespace {
+
+// Moves `units` units of T from each of `rows` strided rows to [unit][kPanel], beginning at column `out_begin`.
+template <class T>
+void interleave(const std::byte* source, int64_t stride_bytes, int64_t rows, int64_t units, int64_t out_begin,
+                std::byte* target) {
+  T* out = reinterpret_cast<T*>(target) + out_begin;
+  if (rows == kPanel) {  // a fixed length, so that the inner loop is unrolled
+    for (int64_t u = 0; u < units; ++u) {
+      for (int64_t r = 0; r < kPanel; ++r)
+        std::memcpy(out + u * kPanel + r, source + r * stride_bytes + u * int64_t{sizeof(T)}, sizeof(T));
+    }
+    return;
+  }
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t u = 0; u < units; ++u)
+      std::memcpy(out + u * kPanel + r, source + r * stride_bytes + u * int64_t{sizeof(T)}, sizeof(T));
+  }
+}
+
+// An odd end of a row of pairs: one bfloat16 of each output.
+void pack_single_bf16(const PanelPart& part, int64_t i, std::byte* panel) {
+  const int64_t k = part.in_begin + i;
+  for (int64_t r = 0; r < part.out; ++r) {
+    const std::byte* from = static_cast<const std::byte*>(part.source.data) + (r * part.source.stride + i) * 2;
+    std::memcpy(panel + ((k / 2 * kPanel + part.out_begin + r) * 2 + k % 2) * 2, from, 2);
+  }
+}
+
+void pack_bf16(const PanelPart& part, std::byte* panel) {
+  const int64_t odd_begin = part.in_begin % 2, pairs = (part.in - odd_begin) / 2;
+  if (odd_begin == 1) pack_single_bf16(part, 0, panel);
+  const std::byte* from = static_cast<const std::byte*>(part.source.data) + odd_begin * 2;
+  interleave<uint32_t>(from, part.source.stride * 2, part.out, pairs, part.out_begin,
+                       panel + (part.in_begin + odd_begin) / 2 * kPanel * 4);
+  if (odd_begin + pairs * 2 < part.in) pack_single_bf16(part, part.in - 1, panel);
+}
+
+}  // namespace
+
+float element(const ConstRows& rows, int64_t r, int64_t i) {
+  const int64_t at = r * rows.stride + i;
+  if (rows.dtype == DType::kF32) {
+    float value = 0;
+    std::memcpy(&value, static_cast<const std::byte*>(rows.data) + at * 4, 4);
+    return value;
+  }
+  uint16_t value = 0;
+  std::memcpy(&value, static_cast<const std::byte*>(rows.data) + at * 2, 2);
+  return rows.dtype == DType::kBF16 ? bf16_to_float(value) : f16_to_float(value);
+}
+
+void pack_panel_part(const PanelPart& part, std::byte* panel) {
+  const std::byte* from = static_cast<const std::byte*>(part.source.data);
+  if (part.source.dtype == DType::kBF16) return pack_bf16(part, panel);
+  if (part.source.dtype == DType::kF16) {
+    return interleave<uint16_t>(from, part.source.stride * 2, part.out, part.in, part.out_begin,
+                                panel + part.in_begin * kPanel * 2);
+  }
+  interleave<uint32_t>(from, part.source.stride * 4, part.out, part.in, part.out_begin, panel + part.in_begin * kPanel * 4);
+}
+
+}  // namespace tp::cpu

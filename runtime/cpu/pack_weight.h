@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "runtime/cpu/rows.h"
+#include "runtime/cpu/weight_format.h"
+
+namespace tp::cpu {
+
+// Element `i` of row `r` in any of the three dtypes; the address may be unaligned.
+float element(const ConstRows& rows, int64_t r, int64_t i);
+
+// A part of one panel: `out` outputs from out_begin (within the panel) and `in` inputs from in_begin, out of `source`.
+struct PanelPart {
+  ConstRows source;
+  int64_t out_begin = 0, out = 0;
+  int64_t in_begin = 0, in = 0;
+};
+
+// Copies the part to its place in a panel of the format that has the source's dtype (kF32, kF16, kBF16).
+void pack_panel_part(const PanelPart& part, std::byte* panel);
+
+}  // namespace tp::cpu

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "runtime/cpu/buffer.h"
+#include "runtime/cpu/context.h"
+#include "runtime/cpu/rows.h"
+#include "runtime/cpu/weight_format.h"
+
+namespace tp::cpu {
+
+// A rectangle of a stored weight [out, in] and the place where it comes in the packed one. Several blocks make one weight:
+// the runs of a slice, or q, k and v of one layer joined into a single product.
+struct WeightBlock {
+  ConstRows source;                     // first element of the block (in the mapped file, say; any alignment)
+  int64_t out = 0, in = 0;              // size
+  int64_t out_begin = 0, in_begin = 0;  // place in the packed weight
+};
+
+// A linear layer whose weight was laid out once, at load, for the way it is read: y = x W^T + b.
+//
+// Every output is a float32 sum over blocks of kInBlock inputs, in order, each summed in order; it is rounded once, after the
+// bias. Its bits depend neither on the number of rows, outputs or threads nor on its neighbours. (On the paths for bfloat16
+// and tile instructions, which sum pairs, that holds for each path alone.)
+class PackedLinear {
+ public:
+  PackedLinear() = default;
+  // All sources have one dtype, which is also the packed format; what no block covers is zero. The threads of `pool` pack
+  // straight from the sources, each byte is read once.
+  PackedLinear(int64_t out, int64_t in, const std::vector<WeightBlock>& blocks, ThreadPool& pool);
+
+  // Adds `values` [count] to the bias of outputs from out_begin on; the bias is kept in float32.
+  void add_bias(ConstRows values, int64_t count, int64_t out_begin);
+
+  int64_t out() const { return out_; }
+  int64_t in() const { return in_; }
+  WeightFormat format() const { return format_; }
+  // Bytes that one step reads.
+  int64_t size_bytes() const { return weights_.size_bytes() + scales_.size_bytes(); }
+
+  // y [rows, out] = x [rows, in] W^T + b, rounded once to y's dtype. x and y must not overlap.
+  void run(ConstRows x, int64_t rows, Rows y, const Context& context) const;
+
+ private:
+  struct Call;
+
+  int64_t panels() const { return (out_ + kPanel - 1) / kPanel; }
+  void run_task(const Call& call, int64_t task) const;
+  void sum_panels(const Call& call, int64_t tile_begin, int64_t tile_end, int64_t panel_begin, int64_t panel_end, float* sums,
+                  int64_t sums_stride) const;
+  void finish_panels(const Call& call, int64_t row_begin, int64_t row_end, int64_t panel_begin, int64_t panel_end,
+                     const float* sums, int64_t sums_stride) const;
+
+  int64_t out_ = 0, in_ = 0, in_padded_ = 0;
+  int64_t panel_bytes_ = 0;
+  WeightFormat format_ = WeightFormat::kF32;
+  Buffer weights_;            // [panels][panel_bytes_], see weight_format.h
+  Buffer scales_;             // kInt4*: [panels][in / group][16] bfloat16
+  std::vector<float> scale_;  // kInt8: [panels * 16]
+  std::vector<float> bias_;   // [panels * 16] or empty
+};
+
+}  // namespace tp::cpu
