@@ -1,41 +1,62 @@
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace tp {
 
-// How often an operation ran and how many payload bytes it carried on this rank.
+// How often an operation ran on this rank, how many payload bytes it carried and how long it took, waiting included.
 struct CollectiveCount {
   int64_t count = 0;
   int64_t bytes = 0;
+  double seconds = 0;
 };
 
 // The ranks of one job, one object per rank. Calls are collective: all ranks make the same ones in the same order. Every wait
-// is bounded by `timeout`; one that runs out throws Error naming the operation and, where known, the missing ranks. Counts are
-// kept per operation name for --stats: "all_reduce", "all_gather"; control messages (broadcast, barrier) are not counted.
+// is bounded by the timeout; one that runs out throws Error naming the operation and, where known, the missing ranks. Counts
+// are kept per operation name for --stats: "all_reduce", "all_gather"; control messages are not counted.
 class Communicator {
  public:
   virtual ~Communicator() = default;
   virtual int rank() const = 0;
   virtual int world_size() const = 0;
 
-  // In place: data[i] = sum over the ranks, the same bits on every rank.
-  virtual void all_reduce_sum(float* data, int64_t count) = 0;
+  // --- the model's own ---
+  // In place: data[i] = sum over the ranks in rank order, the same bits on every rank.
+  void all_reduce_sum(float* data, int64_t count);
   // out[r * size_bytes ...] = rank r's `in`.
-  virtual void all_gather(const void* in, void* out, int64_t size_bytes) = 0;
+  void all_gather(const void* in, void* out, int64_t size_bytes);
+
+  // --- control messages ---
   virtual void broadcast(void* data, int64_t size_bytes, int root) = 0;
   virtual void barrier() = 0;
+  // Every rank's `value`, in rank order.
+  std::vector<int64_t> collect(int64_t value);
+  int64_t max(int64_t value);
+  // Every rank's text, in rank order.
+  std::vector<std::string> collect(std::string_view text);
+  // The text of `root`, on every rank.
+  std::string broadcast_text(std::string_view text, int root);
+
   // Ends the whole job with `code`; does not return. Other ranks are not left waiting.
   [[noreturn]] virtual void abort(int code) = 0;
+
+  // A wait may last this long; 0 = for ever (a rank that waits for a user).
+  virtual void set_timeout(double seconds) = 0;
 
   const std::map<std::string, CollectiveCount>& counts() const { return counts_; }
   void reset_counts() { counts_.clear(); }
 
  protected:
+  virtual void sum_over_ranks(float* data, int64_t count) = 0;
+  virtual void gather_from_ranks(const void* in, void* out, int64_t size_bytes) = 0;
+
+ private:
   std::map<std::string, CollectiveCount> counts_;
 };
 

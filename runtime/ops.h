@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "runtime/parameter_table.h"
 #include "sharding/model_config.h"
 
 namespace tp {
@@ -16,11 +17,6 @@ class ValueRep {
 };
 using Value = std::shared_ptr<const ValueRep>;
 
-// A parameter of this rank: index into the rank's parameter table (weights.h), which both backends share.
-// -1 = absent (a norm without weight, a linear without bias).
-using ParamId = int;
-inline constexpr ParamId kNoParam = -1;
-
 // Attention of one layer over its cache. Counts are this rank's.
 struct AttentionSpec {
   int layer = 0;
@@ -28,8 +24,8 @@ struct AttentionSpec {
   int64_t kv_heads_local = 0;  // divides heads_local
   int64_t head_dim = 0;
   double scale = 0.0;
-  double softcap = 0.0;  // 0 = none
-  int64_t window = 0;    // 0 = all
+  double softcap = 0.0;  // cap * tanh(score / cap), before the mask; 0 = none
+  int64_t window = 0;    // a query at position p sees keys in (p - window, p]; 0 = all
 };
 
 // The vocabulary that the model is written in. Unless said otherwise values are [B, T, features] in the model's dtype
@@ -41,27 +37,30 @@ class Ops {
   virtual ~Ops() = default;
 
   // --- inside one rank ---
-  // Rows of a [vocab_local, hidden] table for the call's ids; `first_row` = id of the local row 0, ids outside of
-  // [first_row, first_row + vocab_local) give zero. With `table` replicated first_row is 0.
+  // Rows of a [vocab_local, hidden_local] table for the call's ids. With `vocab_sharded` the local row 0 is the row of id
+  // rank * vocab_local, and ids that other ranks hold give zero.
   virtual Value embedding(ParamId table, bool vocab_sharded) = 0;
   // x W^T + b, W [out, in]; rounded once, after the bias. `float32_out` keeps the float32 accumulator (logits, router).
   virtual Value linear(const Value& x, ParamId weight, ParamId bias, bool float32_out = false) = 0;
   // x W^T as float32: a partial sum that still has to be reduced.
   virtual Value linear_partial(const Value& x, ParamId weight) = 0;
   // Normalizes the last dimension in float32, in groups of `group` features (0 = all of them; head_dim = per head, where
-  // weight has `group` elements). kLayerNorm may have a bias.
+  // weight has `group` elements), weight and bias applied in float32, rounded once. kLayerNorm may have a bias.
   virtual Value norm(const Value& x, ParamId weight, ParamId bias, NormKind kind, double eps, int64_t group = 0) = 0;
-  // Rotates the first rotary_dim features of every head by the cos/sin of rope table `table` at each position.
+  // Rotates the first rotary_dim features of every head by the float32 cos/sin of ModelConfig::ropes[table] at each position
+  // (rope.h), rounded once.
   virtual Value rope(const Value& x, int table, int64_t heads_local, int64_t head_dim) = 0;
   // Appends k and v [B, T, kv_heads_local * head_dim] to the layer's cache, then softmax(scale q k^T) v over all
-  // cached positions that each query may see (causal, window, never past the row's length). Scores and softmax in float32.
+  // cached positions that each query may see (causal, window, never past the row's length). Query head h reads KV head
+  // h / (heads_local / kv_heads_local). Scores, softmax and probabilities in float32, the result rounded once.
   virtual Value attention(const Value& q, const Value& k, const Value& v, const AttentionSpec& spec) = 0;
-  // act(gate) * up, computed in float32 where the reference does, rounded to the model's dtype.
+  // act(gate) * up in float32, rounded once.
   virtual Value gated_activation(const Value& gate, const Value& up, Activation activation) = 0;
   virtual Value activation(const Value& x, Activation activation) = 0;
   virtual Value add(const Value& a, const Value& b) = 0;
+  // x * factor in float32; keeps x's dtype (also of float32 logits).
   virtual Value scale(const Value& x, double factor) = 0;
-  virtual Value softcap(const Value& x, double cap) = 0;  // cap * tanh(x / cap)
+  virtual Value softcap(const Value& x, double cap) = 0;  // cap * tanh(x / cap), as scale
   // Features [begin, begin + size) of the last dimension.
   virtual Value slice_features(const Value& x, int64_t begin, int64_t size) = 0;
   // [B, T, F] -> [B, 1, F]: the last real position of each row.
@@ -73,7 +72,8 @@ class Ops {
   virtual Value all_reduce(const Value& partial, ParamId bias) = 0;
   // Joins the ranks' features of the last dimension in rank order and cuts the result to `features` (removes padding).
   virtual Value all_gather(const Value& x, int64_t features) = 0;
-  // This rank's equal part (zero-padded at the end) of a replicated value: the input of rowwise_split_input.
+  // Features [rank * features_local, + features_local) of a replicated value, zero-padded at the end: the input of
+  // rowwise_split_input.
   virtual Value local_part(const Value& x, int64_t features_local) = 0;
 };
 

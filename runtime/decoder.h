@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "runtime/engine.h"
+#include "runtime/ops.h"
+#include "runtime/parameter_table.h"
+
+namespace tp {
+
+// The model, written once over ops.h: every form that ModelConfig can describe, and for each module the collective that its
+// style in the plan needs. It never reads a tensor's value, so it can be executed or traced.
+class Decoder {
+ public:
+  // The arguments must have passed the plan check and must outlive the decoder. `dtype` is the model's.
+  Decoder(const ModelConfig& config, const ParameterTable& table, DType dtype);
+
+  // One call of the forward contract (design.md). Float32 logits, whole on every rank: [B, 1, vocab] or [B, T, vocab].
+  Value forward(Ops& ops, LogitsWanted wanted) const;
+
+  // KV heads that this rank caches, per layer; the same on every rank.
+  std::vector<int64_t> kv_heads_local() const;
+
+ private:
+  // A linear and its layout.
+  struct Linear {
+    ParamId weight = kNoParam, bias = kNoParam;
+    Style style = Style::kReplicated;
+    int64_t features = 0;    // out features of the result on this rank
+    int64_t input_local = 0;  // in features that this rank's weight takes
+  };
+  struct Norm {
+    ParamId weight = kNoParam, bias = kNoParam;
+    bool present = false;
+  };
+  struct Layer {
+    Norm pre_attention, post_attention, pre_mlp, post_mlp, q_norm, k_norm;
+    Linear q, k, v, qkv, o, gate, up, gate_up, down;
+    AttentionSpec attention;
+    int rope = -1;
+  };
+
+  Linear linear(Role role, int layer) const;
+  Norm norm(Role role, int layer) const;
+  Layer layer(int index) const;
+
+  Value apply(Ops& ops, const Linear& linear, const Value& x) const;
+  Value apply(Ops& ops, const Norm& norm, const Value& x, int64_t group = 0) const;
+  Value embed(Ops& ops) const;
+  Value attention(Ops& ops, const Layer& layer, const Value& x) const;
+  Value mlp(Ops& ops, const Layer& layer, const Value& x) const;
+  Value block(Ops& ops, const Layer& layer, const Value& x) const;
+  Value logits(Ops& ops, const Value& x) const;
+
+  const ModelConfig& config_;
+  const ParameterTable& table_;
+  double embedding_scale_ = 1.0;  // rounded to the model's dtype
+  std::vector<Layer> layers_;
+  Norm final_norm_;
+  Linear lm_head_;
+};
+
+}  // namespace tp

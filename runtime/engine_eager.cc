@@ -1,0 +1,102 @@
+#include "runtime/engine_eager.h"
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/decoder.h"
+#include "runtime/ops_eager.h"
+#include "sharding/error.h"
+
+namespace tp {
+namespace {
+
+std::vector<LayerCache> allocate_cache(const RankModel& model, const std::vector<int64_t>& kv_heads, int64_t slots, int64_t cache_len) {
+  std::vector<LayerCache> cache;
+  const auto dtype = scalar_type(model.weights.dtype());
+  for (int64_t heads : kv_heads) {
+    const std::vector<int64_t> shape{slots, heads, cache_len, model.config.head_dim};
+    // Empty, not zeros: a page of the cache costs memory only once a position is written there.
+    cache.push_back({at::empty(shape, dtype), at::empty(shape, dtype)});
+  }
+  return cache;
+}
+
+// The batch without columns that are padding in every row: buckets matter to compiled engines only.
+Batch trimmed(const Batch& batch) {
+  const int64_t width = *std::max_element(batch.length.begin(), batch.length.end());
+  Batch result = batch;
+  result.width = width;
+  result.ids.clear();
+  for (int64_t row = 0; row < batch.rows; ++row) {
+    const auto begin = batch.ids.begin() + row * batch.width;
+    result.ids.insert(result.ids.end(), begin, begin + width);
+  }
+  return result;
+}
+
+class EagerEngine : public Engine {
+ public:
+  EagerEngine(const RankModel& model, Communicator& communicator, int64_t slots, int64_t cache_len)
+      : model_(model),
+        slots_(slots),
+        cache_len_(cache_len),
+        decoder_(model.config, model.table, model.weights.dtype()),
+        ops_(model.config, model.table, model.weights, allocate_cache(model, decoder_.kv_heads_local(), slots, cache_len), communicator) {}
+
+  Logits forward(const Batch& batch, LogitsWanted wanted) override {
+    check(batch);
+    const Batch real = trimmed(batch);
+    const c10::InferenceMode inference;
+    try {
+      ops_.begin(real);
+      const Value value = decoder_.forward(ops_, wanted);
+      const at::Tensor logits = static_cast<const EagerValue&>(*value).tensor.contiguous();
+      Logits result{real.rows, wanted == LogitsWanted::kLast ? 1 : real.width, logits.size(1)};
+      const float* data = logits.const_data_ptr<float>();
+      result.data.assign(data, data + logits.numel());
+      return result;
+    } catch (const c10::Error& error) {
+      throw Error("libtorch", error.what_without_backtrace());
+    }
+  }
+
+  int64_t cache_len() const override { return cache_len_; }
+  int64_t slots() const override { return slots_; }
+  int64_t cache_bytes() const override {
+    int64_t heads = 0;
+    for (int64_t count : decoder_.kv_heads_local()) heads += count;
+    return 2 * heads * slots_ * cache_len_ * model_.config.head_dim * size_bytes(model_.weights.dtype());
+  }
+
+ private:
+  void check(const Batch& batch) const {
+    for (int32_t id : batch.ids)
+      if (id < 0 || id >= model_.config.vocab_size)
+        throw Error("", "token id " + std::to_string(id) + " is beyond the vocabulary of " + std::to_string(model_.config.vocab_size));
+    for (size_t row = 0; row < static_cast<size_t>(batch.rows); ++row) {
+      if (batch.start[row] < 0 || batch.length[row] < 1 || batch.length[row] > batch.width ||
+          batch.start[row] + batch.length[row] > cache_len_)
+        throw Error("", "positions " + std::to_string(batch.start[row]) + " to " + std::to_string(batch.start[row] + batch.length[row]) +
+                            " do not fit a cache of " + std::to_string(cache_len_));
+      if (batch.slot[row] < 0 || batch.slot[row] >= slots_) throw Error("", "no cache slot " + std::to_string(batch.slot[row]));
+    }
+  }
+
+  const RankModel& model_;
+  int64_t slots_, cache_len_;
+  Decoder decoder_;
+  EagerOps ops_;
+};
+
+}  // namespace
+
+std::unique_ptr<Engine> make_eager_engine(const RankModel& model, Communicator& communicator, int64_t slots, int64_t cache_len) {
+  return std::make_unique<EagerEngine>(model, communicator, slots, cache_len);
+}
+
+void set_eager_threads(int threads) { at::set_num_threads(threads); }
+
+}  // namespace tp

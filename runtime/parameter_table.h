@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sharding/plan.h"
+#include "sharding/slice.h"
+
+namespace tp {
+
+// A parameter of this rank: index into its ParameterTable. -1 = absent (a norm without weight, a linear without bias).
+using ParamId = int;
+inline constexpr ParamId kNoParam = -1;
+
+// One tensor that a rank holds: where it is stored and which part of it.
+struct Parameter {
+  std::string tensor;       // name in the checkpoint
+  std::string tied_tensor;  // used when `tensor` is not stored (a tied lm_head: the embedding); empty = none
+  std::vector<int64_t> stored_shape;
+  ShardSlice slice;
+
+  const std::vector<int64_t>& shape() const { return slice.local_shape; }
+  int64_t elements() const;
+};
+
+// All parameters of one rank in the order of the forward pass. Ids and local shapes are the same on every rank.
+class ParameterTable {
+ public:
+  ParameterTable(const ResolvedPlan& plan, const ModelConfig& config, int rank);
+
+  // `layer` is -1 outside the blocks. kNoParam when the model has no such parameter.
+  ParamId weight(Role role, int layer) const;
+  ParamId bias(Role role, int layer) const;
+  // The module with that role; nullptr when there is none.
+  const PlannedModule* module(Role role, int layer) const;
+
+  int size() const { return static_cast<int>(parameters_.size()); }
+  const Parameter& at(ParamId id) const { return parameters_[static_cast<size_t>(id)]; }
+
+ private:
+  struct Entry {
+    PlannedModule planned;
+    ParamId weight = kNoParam, bias = kNoParam;
+  };
+  const Entry* find(Role role, int layer) const;
+
+  std::vector<Parameter> parameters_;
+  std::map<std::pair<Role, int>, Entry> entries_;
+};
+
+}  // namespace tp

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "runtime/mapped_file.h"
+#include "runtime/parameter_table.h"
+#include "sharding/checkpoint.h"
+
+namespace tp {
+
+struct LoadOptions {
+  bool in_place = true;  // --load-format mmap; copy = nothing keeps pointing into the files
+  int threads = 1;
+  // Called from one thread at a time while loading.
+  std::function<void(int64_t done_bytes, int64_t total_bytes)> progress;
+};
+
+// The tensors of one rank in the model's dtype. A slice that lies in one piece in its file and has that dtype is used where
+// it is mapped; the others are copied, and converted, straight to their final place in one block of memory. Padding is zero.
+// Pages that were only copied from are let go. Parameters that share their stored slice (tied weights) share memory.
+class Weights {
+ public:
+  // Throws Error for a tensor that is not stored or a file that cannot be mapped.
+  static Weights load(const ParameterTable& table, const Checkpoint& checkpoint, DType dtype, const LoadOptions& options);
+
+  Weights(Weights&&) noexcept;
+  Weights& operator=(Weights&&) = delete;
+  ~Weights();
+
+  DType dtype() const { return dtype_; }
+  const std::byte* data(ParamId id) const { return data_[static_cast<size_t>(id)]; }
+  // Bytes of this rank's tensors, padding included, shared ones once.
+  int64_t size_bytes() const { return size_bytes_; }
+
+ private:
+  Weights() = default;
+
+  DType dtype_ = DType::kF32;
+  std::vector<MappedFile> files_;
+  std::vector<const std::byte*> data_;
+  std::span<std::byte> block_;  // anonymous memory of what was copied
+  int64_t size_bytes_ = 0;
+};
+
+}  // namespace tp
