@@ -75,7 +75,9 @@ class InprocCommunicator : public Communicator {
 
   void barrier() override { meeting_.wait(rank_, "barrier", timeout_s_); }
 
-  void abort(int code) override { throw Error("", "rank " + std::to_string(rank_) + " aborted with code " + std::to_string(code)); }
+  void abort(int code) override {
+    throw Error("", "rank " + std::to_string(rank_) + " aborted with code " + std::to_string(code));
+  }
 
   void set_timeout(double seconds) override { timeout_s_ = seconds; }
 

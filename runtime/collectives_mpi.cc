@@ -40,7 +40,8 @@ class Exchange {
     for (int64_t at = 0; at < size_bytes; at += kMessageBytes) {
       MPI_Request request;
       const int size = static_cast<int>(std::min(kMessageBytes, size_bytes - at));
-      require_success(MPI_Isend(static_cast<const char*>(data) + at, size, MPI_BYTE, peer, 0, MPI_COMM_WORLD, &request), operation_);
+      require_success(MPI_Isend(static_cast<const char*>(data) + at, size, MPI_BYTE, peer, 0, MPI_COMM_WORLD, &request),
+                      operation_);
       add(request, peer);
     }
   }
@@ -58,12 +59,15 @@ class Exchange {
     Clock::time_point deadline;
     for (int spins = 0;; ++spins) {
       int done = 0;
-      require_success(MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done, MPI_STATUSES_IGNORE), operation_);
+      require_success(MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done, MPI_STATUSES_IGNORE),
+                      operation_);
       if (done) break;
       if (spins < kSpins) continue;
       // The clock is read only once the wait has become long.
-      if (spins == kSpins) deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(timeout_s_));
-      if (timeout_s_ > 0 && Clock::now() > deadline) throw Error(operation_, "timed out after " + seconds() + " waiting for " + missing());
+      if (spins == kSpins)
+        deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(timeout_s_));
+      if (timeout_s_ > 0 && Clock::now() > deadline)
+        throw Error(operation_, "timed out after " + seconds() + " waiting for " + missing());
       sched_yield();
     }
     requests_.clear();
@@ -172,7 +176,8 @@ class MpiCommunicator : public Communicator {
   void sum_in_order(float* data, int64_t count) const {
     for (int64_t i = 0; i < count; ++i) {
       float sum = 0.0f;
-      for (int rank = 0; rank < world_size_; ++rank) sum += rank == rank_ ? data[i] : parts_[static_cast<size_t>(rank * count + i)];
+      for (int rank = 0; rank < world_size_; ++rank)
+        sum += rank == rank_ ? data[i] : parts_[static_cast<size_t>(rank * count + i)];
       data[i] = sum;
     }
   }
@@ -217,6 +222,8 @@ class MpiCommunicator : public Communicator {
 
 }  // namespace
 
-std::unique_ptr<Communicator> join_mpi(double timeout_s) { return std::make_unique<MpiCommunicator>(timeout_s); }
+std::unique_ptr<Communicator> join_mpi(double timeout_s) {
+  return std::make_unique<MpiCommunicator>(timeout_s);
+}
 
 }  // namespace tp

@@ -243,19 +243,23 @@ struct Kernels {
   void (*softmax)(float*, int64_t, const float*);
 };
 
-#define TP_KERNELS(NAME, TARGET)                                                                                  \
-  TARGET void dot_rows_##NAME(const DotRows& task, DType dtype) {                                                 \
-    if (dtype == DType::kF32) return dot_rows_body<F32>(task);                                                    \
-    if (dtype == DType::kBF16) return dot_rows_body<BF16>(task);                                                  \
-    dot_rows_body<F16>(task);                                                                                     \
-  }                                                                                                               \
-  TARGET void attend_##NAME(const GroupAttention& attention, float* scores, float* out) {                         \
-    if (attention.dtype == DType::kF32) return attend_body<F32>(attention, scores, out);                          \
-    if (attention.dtype == DType::kBF16) return attend_body<BF16>(attention, scores, out);                        \
-    attend_body<F16>(attention, scores, out);                                                                     \
-  }                                                                                                               \
-  TARGET void norm_rows_##NAME(const NormRows& task) { norm_rows_body(task); }                                    \
-  TARGET void softmax_##NAME(float* scores, int64_t count, const float* sink) { softmax_body(scores, count, sink); } \
+#define TP_KERNELS(NAME, TARGET)                                                           \
+  TARGET void dot_rows_##NAME(const DotRows& task, DType dtype) {                          \
+    if (dtype == DType::kF32) return dot_rows_body<F32>(task);                             \
+    if (dtype == DType::kBF16) return dot_rows_body<BF16>(task);                           \
+    dot_rows_body<F16>(task);                                                              \
+  }                                                                                        \
+  TARGET void attend_##NAME(const GroupAttention& attention, float* scores, float* out) {  \
+    if (attention.dtype == DType::kF32) return attend_body<F32>(attention, scores, out);   \
+    if (attention.dtype == DType::kBF16) return attend_body<BF16>(attention, scores, out); \
+    attend_body<F16>(attention, scores, out);                                              \
+  }                                                                                        \
+  TARGET void norm_rows_##NAME(const NormRows& task) {                                     \
+    norm_rows_body(task);                                                                  \
+  }                                                                                        \
+  TARGET void softmax_##NAME(float* scores, int64_t count, const float* sink) {            \
+    softmax_body(scores, count, sink);                                                     \
+  }                                                                                        \
   constexpr Kernels kKernels_##NAME{dot_rows_##NAME, attend_##NAME, norm_rows_##NAME, softmax_##NAME};
 
 TP_KERNELS(plain, )
@@ -282,13 +286,17 @@ void dot_rows(const float* x, int64_t rows, int64_t inner, const void* w, DType 
   kernels().dot_rows({x, rows, inner, static_cast<const char*>(w), begin, end, y, ldy}, dtype);
 }
 
-void attend(const GroupAttention& attention, float* scores, float* out) { kernels().attend(attention, scores, out); }
+void attend(const GroupAttention& attention, float* scores, float* out) {
+  kernels().attend(attention, scores, out);
+}
 
 void norm_rows(const float* x, int64_t groups, int64_t size, NormKind kind, float eps, const float* weight, const float* bias,
                float* out) {
   kernels().norm_rows({x, groups, size, kind, eps, weight, bias, out});
 }
 
-void softmax_in_place(float* scores, int64_t count, const float* sink) { kernels().softmax(scores, count, sink); }
+void softmax_in_place(float* scores, int64_t count, const float* sink) {
+  kernels().softmax(scores, count, sink);
+}
 
 }  // namespace tp

@@ -19,8 +19,8 @@ void dot_rows(const float* x, int64_t rows, int64_t inner, const void* w, DType 
 struct GroupAttention {
   const float* q = nullptr;  // [group, dim]
   int64_t group = 0;
-  const void* k = nullptr;   // [keys, dim]
-  const void* v = nullptr;   // [keys, dim_v]
+  const void* k = nullptr;  // [keys, dim]
+  const void* v = nullptr;  // [keys, dim_v]
   DType dtype = DType::kF32;
   int64_t keys = 0, dim = 0, dim_v = 0;
   float scale = 1.0f;

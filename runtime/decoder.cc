@@ -17,8 +17,8 @@ Decoder::Linear Decoder::linear(Role role, int layer) const {
   Linear result{table_.weight(role, layer), table_.bias(role, layer), planned->style};
   const Parameter& weight = table_.at(result.weight);
   // Only a column split without a gather leaves the result in parts.
-  const bool whole = planned->style != Style::kColwise && planned->style != Style::kPackedColwise &&
-                     planned->style != Style::kKvReplicated;
+  const bool whole =
+      planned->style != Style::kColwise && planned->style != Style::kPackedColwise && planned->style != Style::kKvReplicated;
   result.features = whole ? weight.stored_shape[0] : weight.shape()[0];
   result.input_local = weight.shape()[1];
   return result;

@@ -27,7 +27,7 @@ class Decoder {
   struct Linear {
     ParamId weight = kNoParam, bias = kNoParam;
     Style style = Style::kReplicated;
-    int64_t features = 0;    // out features of the result on this rank
+    int64_t features = 0;     // out features of the result on this rank
     int64_t input_local = 0;  // in features that this rank's weight takes
   };
   struct Norm {

@@ -39,7 +39,8 @@ void write_positions(const at::Tensor& cache, const Batch& batch, const at::Tens
     for (int64_t t = 0; t < batch.length[row]; ++t) {
       for (int64_t head = 0; head < heads; ++head) {
         const int64_t target = (batch.slot[row] * heads + head) * cache_len + batch.start[row] + t;
-        const char* source = from + static_cast<size_t>(b * batch.width + t) * row_bytes + static_cast<size_t>(head) * head_bytes;
+        const char* source =
+            from + static_cast<size_t>(b * batch.width + t) * row_bytes + static_cast<size_t>(head) * head_bytes;
         std::memcpy(to + static_cast<size_t>(target) * head_bytes, source, head_bytes);
       }
     }

@@ -13,7 +13,8 @@
 namespace tp {
 namespace {
 
-std::vector<LayerCache> allocate_cache(const RankModel& model, const std::vector<int64_t>& kv_heads, int64_t slots, int64_t cache_len) {
+std::vector<LayerCache> allocate_cache(const RankModel& model, const std::vector<int64_t>& kv_heads, int64_t slots,
+                                       int64_t cache_len) {
   std::vector<LayerCache> cache;
   const auto dtype = scalar_type(model.weights.dtype());
   for (int64_t heads : kv_heads) {
@@ -44,7 +45,8 @@ class EagerEngine : public Engine {
         slots_(slots),
         cache_len_(cache_len),
         decoder_(model.config, model.table, model.weights.dtype()),
-        ops_(model.config, model.table, model.weights, allocate_cache(model, decoder_.kv_heads_local(), slots, cache_len), communicator) {}
+        ops_(model.config, model.table, model.weights, allocate_cache(model, decoder_.kv_heads_local(), slots, cache_len),
+             communicator) {}
 
   Logits forward(const Batch& batch, LogitsWanted wanted) override {
     check(batch);
@@ -75,12 +77,14 @@ class EagerEngine : public Engine {
   void check(const Batch& batch) const {
     for (int32_t id : batch.ids)
       if (id < 0 || id >= model_.config.vocab_size)
-        throw Error("", "token id " + std::to_string(id) + " is beyond the vocabulary of " + std::to_string(model_.config.vocab_size));
+        throw Error(
+            "", "token id " + std::to_string(id) + " is beyond the vocabulary of " + std::to_string(model_.config.vocab_size));
     for (size_t row = 0; row < static_cast<size_t>(batch.rows); ++row) {
       if (batch.start[row] < 0 || batch.length[row] < 1 || batch.length[row] > batch.width ||
           batch.start[row] + batch.length[row] > cache_len_)
-        throw Error("", "positions " + std::to_string(batch.start[row]) + " to " + std::to_string(batch.start[row] + batch.length[row]) +
-                            " do not fit a cache of " + std::to_string(cache_len_));
+        throw Error("", "positions " + std::to_string(batch.start[row]) + " to " +
+                            std::to_string(batch.start[row] + batch.length[row]) + " do not fit a cache of " +
+                            std::to_string(cache_len_));
       if (batch.slot[row] < 0 || batch.slot[row] >= slots_) throw Error("", "no cache slot " + std::to_string(batch.slot[row]));
     }
   }
@@ -93,10 +97,13 @@ class EagerEngine : public Engine {
 
 }  // namespace
 
-std::unique_ptr<Engine> make_eager_engine(const RankModel& model, Communicator& communicator, int64_t slots, int64_t cache_len) {
+std::unique_ptr<Engine> make_eager_engine(const RankModel& model, Communicator& communicator, int64_t slots,
+                                          int64_t cache_len) {
   return std::make_unique<EagerEngine>(model, communicator, slots, cache_len);
 }
 
-void set_eager_threads(int threads) { at::set_num_threads(threads); }
+void set_eager_threads(int threads) {
+  at::set_num_threads(threads);
+}
 
 }  // namespace tp

@@ -21,11 +21,16 @@ void store(void* to, int64_t index, T value) {
 
 float load_element(const void* from, DType dtype, int64_t index) {
   switch (dtype) {
-    case DType::kF32: return load<float>(from, index);
-    case DType::kBF16: return bfloat16_to_float(load<uint16_t>(from, index));
-    case DType::kF16: return float16_to_float(load<uint16_t>(from, index));
-    case DType::kF64: return static_cast<float>(load<double>(from, index));
-    default: throw std::logic_error("convert_elements: source dtype");
+    case DType::kF32:
+      return load<float>(from, index);
+    case DType::kBF16:
+      return bfloat16_to_float(load<uint16_t>(from, index));
+    case DType::kF16:
+      return float16_to_float(load<uint16_t>(from, index));
+    case DType::kF64:
+      return static_cast<float>(load<double>(from, index));
+    default:
+      throw std::logic_error("convert_elements: source dtype");
   }
 }
 
@@ -36,7 +41,9 @@ void convert_each(const void* from, DType dtype, int64_t count, Store store_elem
 
 }  // namespace
 
-float bfloat16_to_float(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
+float bfloat16_to_float(uint16_t bits) {
+  return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
+}
 
 uint16_t float_to_bfloat16(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
@@ -70,9 +77,12 @@ uint16_t float_to_float16(float value) {
 
 float rounded_to(DType dtype, float value) {
   switch (dtype) {
-    case DType::kBF16: return bfloat16_to_float(float_to_bfloat16(value));
-    case DType::kF16: return float16_to_float(float_to_float16(value));
-    default: return value;
+    case DType::kBF16:
+      return bfloat16_to_float(float_to_bfloat16(value));
+    case DType::kF16:
+      return float16_to_float(float_to_float16(value));
+    default:
+      return value;
   }
 }
 

@@ -14,26 +14,41 @@ namespace {
 // Floats that are worth a thread of their own in element-wise loops.
 constexpr int64_t kGrainFloats = 1 << 14;
 
-const EagerValue& eager(const Value& value) { return static_cast<const EagerValue&>(*value); }
-const at::Tensor& tensor(const Value& value) { return eager(value).tensor; }
-Value make(at::Tensor value) { return std::make_shared<EagerValue>(std::move(value)); }
+const EagerValue& eager(const Value& value) {
+  return static_cast<const EagerValue&>(*value);
+}
+const at::Tensor& tensor(const Value& value) {
+  return eager(value).tensor;
+}
+Value make(at::Tensor value) {
+  return std::make_shared<EagerValue>(std::move(value));
+}
 
-const float* data_or_null(const at::Tensor& vector) { return vector.defined() ? vector.const_data_ptr<float>() : nullptr; }
+const float* data_or_null(const at::Tensor& vector) {
+  return vector.defined() ? vector.const_data_ptr<float>() : nullptr;
+}
 
 at::Tensor activated(const at::Tensor& x, Activation activation) {
   switch (activation) {
-    case Activation::kSilu: return at::silu(x);
-    case Activation::kGelu: return at::gelu(x);
-    case Activation::kGeluTanh: return at::gelu(x, "tanh");
-    case Activation::kRelu: return at::relu(x);
-    case Activation::kRelu2: return at::relu(x).square_();
-    case Activation::kQuickGelu: return at::sigmoid(x * 1.702).mul_(x);
+    case Activation::kSilu:
+      return at::silu(x);
+    case Activation::kGelu:
+      return at::gelu(x);
+    case Activation::kGeluTanh:
+      return at::gelu(x, "tanh");
+    case Activation::kRelu:
+      return at::relu(x);
+    case Activation::kRelu2:
+      return at::relu(x).square_();
+    case Activation::kQuickGelu:
+      return at::sigmoid(x * 1.702).mul_(x);
   }
   return x;
 }
 
 at::Tensor over(const std::vector<float>& values, int64_t rows) {
-  return at::from_blob(const_cast<float*>(values.data()), {rows, static_cast<int64_t>(values.size()) / rows}, at::kFloat).clone();
+  return at::from_blob(const_cast<float*>(values.data()), {rows, static_cast<int64_t>(values.size()) / rows}, at::kFloat)
+      .clone();
 }
 
 // Rotates one head: pairs (i, i + half), or (2i, 2i + 1) when interleaved.
@@ -48,9 +63,13 @@ void rotate_head(const float* x, const float* cos, const float* sin, int64_t hal
 
 }  // namespace
 
-EagerOps::EagerOps(const ModelConfig& config, const ParameterTable& table, const Weights& weights, std::vector<LayerCache> cache,
-                   Communicator& communicator)
-    : config_(config), table_(table), communicator_(communicator), dtype_(scalar_type(weights.dtype())), cache_(std::move(cache)) {
+EagerOps::EagerOps(const ModelConfig& config, const ParameterTable& table, const Weights& weights,
+                   std::vector<LayerCache> cache, Communicator& communicator)
+    : config_(config),
+      table_(table),
+      communicator_(communicator),
+      dtype_(scalar_type(weights.dtype())),
+      cache_(std::move(cache)) {
   for (ParamId id = 0; id < table.size(); ++id) {
     // ATen has no tensor over constant memory; nothing writes to these.
     void* data = const_cast<std::byte*>(weights.data(id));
@@ -68,7 +87,9 @@ void EagerOps::begin(const Batch& batch) {
   }
 }
 
-Value EagerOps::rounded(const at::Tensor& value) const { return make(value.to(dtype_)); }
+Value EagerOps::rounded(const at::Tensor& value) const {
+  return make(value.to(dtype_));
+}
 
 Value EagerOps::embedding(ParamId table, bool vocab_sharded) {
   const at::Tensor& rows = weight(table);
@@ -102,8 +123,8 @@ Value EagerOps::norm(const Value& x, ParamId weight_id, ParamId bias, NormKind k
   const float* source = from.const_data_ptr<float>();
   float* target = out.mutable_data_ptr<float>();
   at::parallel_for(0, from.numel() / size, std::max<int64_t>(1, kGrainFloats / size), [&](int64_t begin, int64_t end) {
-    norm_rows(source + begin * size, end - begin, size, kind, static_cast<float>(eps), data_or_null(scales), data_or_null(shifts),
-              target + begin * size);
+    norm_rows(source + begin * size, end - begin, size, kind, static_cast<float>(eps), data_or_null(scales),
+              data_or_null(shifts), target + begin * size);
   });
   return rounded(out);
 }
@@ -137,19 +158,30 @@ Value EagerOps::gated_activation(const Value& gate, const Value& up, Activation 
   return rounded(activated(eager(gate).as_float(), activation).mul_(tensor(up)));
 }
 
-Value EagerOps::activation(const Value& x, Activation activation) { return rounded(activated(eager(x).as_float(), activation)); }
+Value EagerOps::activation(const Value& x, Activation activation) {
+  return rounded(activated(eager(x).as_float(), activation));
+}
 
-Value EagerOps::add(const Value& a, const Value& b) { return make(at::add(tensor(a), tensor(b))); }
+Value EagerOps::add(const Value& a, const Value& b) {
+  return make(at::add(tensor(a), tensor(b)));
+}
 
-Value EagerOps::scale(const Value& x, double factor) { return make(at::mul(tensor(x), factor)); }
+Value EagerOps::scale(const Value& x, double factor) {
+  return make(at::mul(tensor(x), factor));
+}
 
-Value EagerOps::softcap(const Value& x, double cap) { return make(at::div(tensor(x), cap).tanh_().mul_(cap)); }
+Value EagerOps::softcap(const Value& x, double cap) {
+  return make(at::div(tensor(x), cap).tanh_().mul_(cap));
+}
 
-Value EagerOps::slice_features(const Value& x, int64_t begin, int64_t size) { return make(tensor(x).narrow(1, begin, size)); }
+Value EagerOps::slice_features(const Value& x, int64_t begin, int64_t size) {
+  return make(tensor(x).narrow(1, begin, size));
+}
 
 Value EagerOps::last_position(const Value& x) {
   std::vector<int64_t> lines;
-  for (int64_t row = 0; row < batch_.rows; ++row) lines.push_back(row * batch_.width + batch_.length[static_cast<size_t>(row)] - 1);
+  for (int64_t row = 0; row < batch_.rows; ++row)
+    lines.push_back(row * batch_.width + batch_.length[static_cast<size_t>(row)] - 1);
   return make(tensor(x).index_select(0, at::tensor(lines)));
 }
 

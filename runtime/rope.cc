@@ -40,7 +40,8 @@ std::vector<float> llama3(const RopeConfig& rope) {
 // Pair index at which a base turns `rotations` times within the original context.
 double correction_dim(const RopeConfig& rope, double rotations) {
   const double context = static_cast<double>(rope.original_max_position);
-  return static_cast<double>(rope.rotary_dim) * std::log(context / (rotations * 2 * std::numbers::pi)) / (2 * std::log(rope.theta));
+  return static_cast<double>(rope.rotary_dim) * std::log(context / (rotations * 2 * std::numbers::pi)) /
+         (2 * std::log(rope.theta));
 }
 
 std::vector<float> yarn(const RopeConfig& rope) {
@@ -62,7 +63,9 @@ std::vector<float> yarn(const RopeConfig& rope) {
   return inverse;
 }
 
-double yarn_scale(double factor, double mscale) { return factor <= 1 ? 1.0 : 0.1 * mscale * std::log(factor) + 1.0; }
+double yarn_scale(double factor, double mscale) {
+  return factor <= 1 ? 1.0 : 0.1 * mscale * std::log(factor) + 1.0;
+}
 
 double yarn_attention_factor(const RopeConfig& rope) {
   if (rope.attention_factor) return *rope.attention_factor;

@@ -124,8 +124,8 @@ LoadPlan plan_load(const ParameterTable& table, const Checkpoint& checkpoint, DT
     const StoredTensor& stored = find_stored(parameter, checkpoint);
     const int64_t begin = contiguous_begin(parameter);
     const auto key = std::pair(&stored, begin);
-    if (auto found = known.find(key); begin >= 0 && found != known.end() &&
-                                      plan.tasks[found->second].parameter->shape() == parameter.shape()) {
+    if (auto found = known.find(key);
+        begin >= 0 && found != known.end() && plan.tasks[found->second].parameter->shape() == parameter.shape()) {
       plan.task_of.push_back(found->second);
       continue;
     }
@@ -151,7 +151,7 @@ Weights Weights::load(const ParameterTable& table, const Checkpoint& checkpoint,
   const LoadPlan plan = plan_load(table, checkpoint, dtype, options.in_place);
   Weights weights;
   weights.dtype_ = dtype;
-  weights.size_bytes_ = plan.total_bytes;
+  weights.total_bytes_ = plan.total_bytes;
   for (const auto& path : checkpoint.files) weights.files_.emplace_back(path);
   weights.block_ = allocate_block(plan.block_bytes);
 
@@ -186,7 +186,7 @@ Weights::Weights(Weights&& other) noexcept
       files_(std::move(other.files_)),
       data_(std::move(other.data_)),
       block_(std::exchange(other.block_, {})),
-      size_bytes_(other.size_bytes_) {}
+      total_bytes_(other.total_bytes_) {}
 
 Weights::~Weights() {
   if (!block_.empty()) munmap(block_.data(), block_.size());

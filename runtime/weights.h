@@ -34,7 +34,7 @@ class Weights {
   DType dtype() const { return dtype_; }
   const std::byte* data(ParamId id) const { return data_[static_cast<size_t>(id)]; }
   // Bytes of this rank's tensors, padding included, shared ones once.
-  int64_t size_bytes() const { return size_bytes_; }
+  int64_t total_bytes() const { return total_bytes_; }
 
  private:
   Weights() = default;
@@ -43,7 +43,7 @@ class Weights {
   std::vector<MappedFile> files_;
   std::vector<const std::byte*> data_;
   std::span<std::byte> block_;  // anonymous memory of what was copied
-  int64_t size_bytes_ = 0;
+  int64_t total_bytes_ = 0;
 };
 
 }  // namespace tp
