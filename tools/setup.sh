@@ -143,7 +143,7 @@ install_torch() {
       "or pass --allow-cuda to take it all the same (linking it also needs the CUDA toolkit)"
   fi
   say "installing $("$venv/bin/python" "$root/tools/torch_wheel.py" --summary "$report") into .venv"
-  if ! "$venv/bin/python" -m pip install "torch==$torch_version" >"$log" 2>&1 </dev/null; then
+  if ! "$venv/bin/python" -m pip install --no-compile "torch==$torch_version" >"$log" 2>&1 </dev/null; then
     tail -n 5 "$log" >&2
     die "pip could not install torch==$torch_version" "see $log; or name a libtorch with --torch DIR"
   fi
@@ -201,7 +201,7 @@ PYTHON
   )
   [ -n "$missing" ] || return 0
   say "installing into .venv: $(echo $missing)"
-  if ! "$root/.venv/bin/python" -m pip install --no-deps $missing >"$log" 2>&1 </dev/null; then
+  if ! "$root/.venv/bin/python" -m pip install --no-deps --no-compile $missing >"$log" 2>&1 </dev/null; then
     tail -n 3 "$log" >&2
     say "warning: pip could not install $(echo $missing): \`tprun plan aot\` and the tests of the TPU path will be missing (see $log)"
   fi
