@@ -29,14 +29,10 @@ if [ "$(id -u)" = 0 ]; then
 fi
 
 tools/build.sh --all "${setup[@]}"
-if [ $fuzz = yes ]; then
-  tools/build_fuzz.sh "$fuzz_seconds"
-fi
-
-# The tests of several ranks take both cores; `unit` tests take one.
 status=0
 ctest --test-dir build --output-on-failure --no-tests=error -j "$(nproc)" "${ctest[@]}" </dev/null || status=$?
 if [ $fuzz = yes ] && [ ${#ctest[@]} = 0 ]; then
+  tools/build_fuzz.sh "$fuzz_seconds"
   ctest --test-dir build/fuzz --output-on-failure --no-tests=error -j "$(nproc)" </dev/null || status=$?
 fi
 exit $status
