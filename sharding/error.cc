@@ -18,4 +18,12 @@ std::string Error::text() const {
   return what();
 }
 
+void throw_all(const std::vector<Error>& problems) {
+  if (problems.size() == 1) throw problems.front();
+  // A main prints "tprun: error: " before the text; every further problem gets its own, so that each line can be found.
+  std::string text;
+  for (const Error& problem : problems) text += (text.empty() ? "" : "\ntprun: error: ") + problem.text();
+  throw Error("", text);
+}
+
 }  // namespace tp

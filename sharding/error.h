@@ -2,6 +2,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace tp {
 
@@ -27,6 +28,9 @@ class Error : public std::runtime_error {
   std::string message_;
   std::string fix_;
 };
+
+// Throws all problems as one Error whose text shows each as if it had been printed alone; `problems` must not be empty.
+[[noreturn]] void throw_all(const std::vector<Error>& problems);
 
 // Exit code of a refusal: nothing was started (cli.md).
 inline constexpr int kExitRefused = 2;

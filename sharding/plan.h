@@ -1,29 +1,35 @@
 #pragma once
 
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "sharding/parameters.h"
+#include "sharding/plan_pattern.h"
 #include "sharding/style.h"
 
 namespace tp {
 
+// A tied lm_head with tp_size > 1: refused, copied, or one vocabulary-split tensor for embedding and head.
 enum class TiedWeights { kReject, kUntie, kVocabParallel };
+
+// Who wrote a rule. A later one beats an earlier one whatever the patterns are; among rules of one source the more specific
+// pattern wins.
+enum class RuleSource { kDefault, kFile, kCommandLine };
 
 // `pattern: style` with the place it was written ("my.yaml:14:3", "--override", "plans/qwen3.yaml:9:3").
 struct PlanRule {
   std::string pattern;
   Style style;
   std::string where;
-  bool is_override = false;  // overrides must match something, default rules need not
+  RuleSource source = RuleSource::kDefault;  // only a default rule may match nothing
 };
 
-// A plan as written: the default rules of the model's family with the overrides laid over them.
+// A plan as written: the default rules of the model's family with the overrides beside them.
 struct Plan {
   std::string name;  // what the user would call it: a file, or "default plan of qwen3"
   TiedWeights tied = TiedWeights::kReject;
+  bool uneven = false;  // heads may be dealt out unevenly, in whole KV groups
   std::vector<PlanRule> rules;
   std::vector<std::string> notes;  // for stderr: an old style name was mapped, …
 };
@@ -42,11 +48,9 @@ struct ResolvedPlan {
   std::vector<PlannedModule> modules;  // in module_tree's order
 };
 
-// True when `pattern` matches the dotted name; `*` is one whole component, a leading "model." is optional on both sides.
-bool pattern_matches(const std::string& pattern, const std::string& name);
-
-// Gives every module its most specific matching rule. Throws Error (all problems in one text) for an override that matches
-// nothing (near names offered), two equally specific rules that match one module, an unsupported style.
+// Gives every module its rule: the strongest source, then the fewest `*`. Throws Error (all problems in one text) for an
+// override that matches nothing (near names offered) and for two equally good rules that match one module.
 ResolvedPlan resolve_plan(Plan plan, const ModelConfig& config, int tp_size);
+ResolvedPlan resolve_plan(Plan plan, std::vector<ModuleSpec> modules, int tp_size);
 
 }  // namespace tp
