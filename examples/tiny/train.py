@@ -76,13 +76,16 @@ def make_model(tokenizer: Tokenizer) -> Qwen3ForCausalLM:
     return model
 
 
-def make_batch(pages: list[list[int]], starts: list[list[int]], rows: int, pad: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Rows that begin at a page or, every third time, at one of its sentences, and run to the page's end."""
-    chosen = []
-    for _ in range(rows):
-        page = random.randrange(len(pages))
-        begin = random.choice(starts[page]) if random.random() < 0.35 else 0
-        chosen.append(pages[page][begin:])
+def variants(document: str) -> list[str]:
+    """The document and, if it is prose, what is left of it from each of its sentences on."""
+    if document.startswith(IM_START):
+        return [document]
+    return [document] + [document[m.end():] for m in re.finditer(r"[.!?] ", document)]
+
+
+def make_batch(pages: list[list[list[int]]], rows: int, pad: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Rows of ids and labels, padded on the right: whole documents, and every third time one that starts in the middle."""
+    chosen = [random.choice(page) if random.random() < 0.35 else page[0] for page in random.choices(pages, k=rows)]
     width = max(map(len, chosen))
     ids = torch.tensor([row + [pad] * (width - len(row)) for row in chosen])
     labels = torch.tensor([row + [-100] * (width - len(row)) for row in chosen])
@@ -90,16 +93,14 @@ def make_batch(pages: list[list[int]], starts: list[list[int]], rows: int, pad: 
 
 
 def train(model: Qwen3ForCausalLM, tokenizer: Tokenizer, documents: list[str], steps: int) -> None:
-    pages = [tokenizer.encode(d).ids for d in documents]
-    full_stop = tokenizer.token_to_id(".")
-    starts = [[0] + ([i + 1 for i, t in enumerate(p[:-2]) if t == full_stop] if is_prose(d) else []) for d, p in zip(documents, pages)]
+    pages = [[tokenizer.encode(v).ids for v in variants(d)] for d in documents]
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.0, weight_decay=0.01, betas=(0.9, 0.98))
     model.train()
     for step in range(steps):
         rate = 3e-3 * min(1.0, step / 40) * (0.5 + 0.5 * math.cos(math.pi * step / steps)) + 1e-5
         for group in optimizer.param_groups:
             group["lr"] = rate
-        ids, labels = make_batch(pages, starts, 16, tokenizer.token_to_id(END))
+        ids, labels = make_batch(pages, 16, tokenizer.token_to_id(END))
         loss = model(input_ids=ids, labels=labels).loss
         optimizer.zero_grad()
         loss.backward()
@@ -107,10 +108,6 @@ def train(model: Qwen3ForCausalLM, tokenizer: Tokenizer, documents: list[str], s
         optimizer.step()
         if step % 20 == 0 or step == steps - 1:
             print(f"step {step}: loss {loss.item():.4f}", flush=True)
-
-
-def is_prose(document: str) -> bool:
-    return not document.startswith(IM_START)
 
 
 def continuation(model: Qwen3ForCausalLM, tokenizer: Tokenizer, prompt: str) -> dict:
