@@ -57,7 +57,7 @@ install_packages() {
   say "installing with apt-get: ${missing[*]}"
   local log=$root/build/apt.log
   export DEBIAN_FRONTEND=noninteractive
-  # The lists may be absent (a fresh container) or old: try them as they are first only when there are any.
+  # The lists are absent in a fresh container and may name versions that are gone in an old one.
   if ! { apt-get update && apt-get install -y --no-install-recommends "${missing[@]}"; } >"$log" 2>&1 </dev/null; then
     tail -n 15 "$log" >&2
     die "apt-get could not install ${missing[*]}" "see $log; without network, install them from a local mirror: $by_hand"

@@ -50,6 +50,27 @@ if ! command -v nvcc >/dev/null; then
   fix: name another one, or none to get 2.13.0 into .venv" -- --torch="$scratch/cuda"
 fi
 
+# Commands of the system replaced by ones that fail in a chosen way.
+stand_in() {
+  mkdir -p "$scratch/bin"
+  printf '#!/bin/sh\n%s\n' "$2" >"$scratch/bin/$1"
+  chmod +x "$scratch/bin/$1"
+}
+packages=$(sed -n '/^packages=(/,/)/p' "$root/tools/setup.sh" | tr -d '\n' | sed 's/^packages=(//; s/)$//; s/  */ /g')
+stand_in dpkg-query 'exit 1'
+stand_in id 'echo 1000'
+system_path=$PATH
+PATH=$scratch/bin:$PATH
+expect_refusal "not root" "setup: error: these packages are missing and only root can install them: $packages
+  fix: sudo sh -c 'apt-get update && apt-get install --no-install-recommends $packages'" --
+stand_in id 'echo 0'
+stand_in apt-get 'echo "Could not resolve the mirror"; exit 100'
+expect_refusal "no network" "setup: installing with apt-get: $packages
+Could not resolve the mirror
+setup: error: apt-get could not install $packages
+  fix: see $root/build/apt.log; without network, install them from a local mirror: apt-get update && apt-get install --no-install-recommends $packages" --
+PATH=$system_path
+
 report() { printf '{"install": [%s]}' "$1" >"$scratch/report.json"; }
 item() { printf '{"metadata": {"name": "%s", "version": "%s"}}' "$1" "$2"; }
 needs_cuda=(python3 "$root/tools/torch_wheel.py" --needs-cuda "$scratch/report.json")
