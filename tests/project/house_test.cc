@@ -10,6 +10,7 @@ namespace tp {
 namespace {
 
 using testing::IsEmpty;
+namespace fs = std::filesystem;
 
 const SourceTree& project() {
   static const SourceTree tree = read_source_tree(TPRUN_SOURCE_DIR);
@@ -79,6 +80,21 @@ TEST(House, HeadersAreIncludedOnce) {
       unguarded.push_back(path);
   }
   EXPECT_THAT(unguarded, IsEmpty());
+}
+
+TEST(House, LinksInPagesLeadSomewhere) {
+  static const std::regex kLink(R"(\]\(([^)#\s]+)[^)]*\))");
+  std::vector<std::string> broken;
+  for (const auto& [path, content] : project()) {
+    if (!path.ends_with(".md") || is_third_party(path)) continue;
+    for (auto link = std::sregex_iterator(content.begin(), content.end(), kLink); link != std::sregex_iterator(); ++link) {
+      const std::string target = (*link)[1];
+      if (target.find("://") != std::string::npos) continue;
+      if (!fs::exists(fs::path(TPRUN_SOURCE_DIR) / fs::path(path).parent_path() / target))
+        broken.push_back(path + ": " + target);
+    }
+  }
+  EXPECT_THAT(broken, IsEmpty());
 }
 
 TEST(House, CommittedDataIsSmall) {
