@@ -77,8 +77,8 @@ int two_panels(int) {
 }  // namespace
 
 const MatmulPath* matmul_path_amx() {
-  static constexpr MatmulPath kPath = {Isa::kAmx,        XLayout::kBF16Rows, kMaxRows,      two_panels,
-                                       amx_tile_from<1>, widen_from<Avx512>, finish<Avx512>};
+  static constexpr MatmulPath kPath = {Isa::kAmx,  XLayout::kBF16Rows, kMaxRows,           kMaxRows,
+                                       two_panels, amx_tile_from<1>,   widen_from<Avx512>, finish<Avx512>};
   return &kPath;
 }
 

@@ -52,8 +52,8 @@ int two_panels(int) {
 }  // namespace
 
 const MatmulPath* matmul_path_avx512_bf16() {
-  static constexpr MatmulPath kPath = {Isa::kAvx512Bf16,  XLayout::kBF16Pairs, kMaxRows,      two_panels,
-                                       pair_tile_from<1>, widen_from<Avx512>,  finish<Avx512>};
+  static constexpr MatmulPath kPath = {Isa::kAvx512Bf16, XLayout::kBF16Pairs, kMaxRows,           kMaxRows,
+                                       two_panels,       pair_tile_from<1>,   widen_from<Avx512>, finish<Avx512>};
   return &kPath;
 }
 

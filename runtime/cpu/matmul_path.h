@@ -8,7 +8,7 @@
 
 namespace tp::cpu {
 
-// How a path wants its activations: rows are cut into tiles of at most max_rows, and each tile is stored as
+// How a path wants its activations: rows are cut into tiles, and each tile is stored as
 enum class XLayout {
   kF32,        // [in][rows] float32
   kBF16Pairs,  // [in/2][rows][2] bfloat16
@@ -49,7 +49,8 @@ using WidenFn = void (*)(const TileArgs& args, float* out);
 struct MatmulPath {
   Isa isa = Isa::kPlain;
   XLayout x_layout = XLayout::kF32;
-  int max_rows = 0;                       // of a tile
+  int max_rows = 0;                       // of a tile with weights in kF32
+  int max_narrow_rows = 0;                // of a tile with weights in other formats
   int (*max_panels)(int rows) = nullptr;  // 1 or 2
   TileFn (*tile)(WeightFormat format, int rows, int panels) = nullptr;
   WidenFn (*widen)(WeightFormat format) = nullptr;

@@ -10,7 +10,7 @@ struct Plain {
     float lane[16];
   };
   static constexpr int kLanes = 16;
-  static constexpr int kMaxRows = 4, kMaxRowsOfTwoPanels = 0;
+  static constexpr int kMaxRows = 4, kMaxNarrowRows = 4, kMaxRowsOfTwoPanels = 0;
 
   template <class Lane>
   static F each(Lane&& lane) {

@@ -62,12 +62,17 @@ inline __attribute__((always_inline)) void sub_steps(Accumulators<V, kRows, kPan
                                                      const float* x) {
   constexpr int kVecs = Accumulators<V, kRows, kPanels>::kVecs;
   typename V::F weights[kPanels][kVecs];
+#pragma GCC unroll 16
   for (int p = 0; p < kPanels; ++p) {
+#pragma GCC unroll 16
     for (int v = 0; v < kVecs; ++v) weights[p][v] = Format::template load<V, S>(w + p * stride, v);
   }
+#pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {
     const typename V::F value = V::broadcast(x + S * kRows + r);
+#pragma GCC unroll 16
     for (int p = 0; p < kPanels; ++p) {
+#pragma GCC unroll 16
       for (int v = 0; v < kVecs; ++v) acc.f[r][p][v] = V::fma(weights[p][v], value, acc.f[r][p][v]);
     }
   }
@@ -82,6 +87,7 @@ inline __attribute__((always_inline)) void steps(Accumulators<V, kRows, kPanels>
                                                  const float* x, int64_t in) {
   for (int64_t k = 0; k < in; k += Format::kStep) {
     if constexpr (kRows <= 4) {
+#pragma GCC unroll 16
       for (int p = 0; p < kPanels; ++p) __builtin_prefetch(w + p * stride + kPrefetchBytes);
     }
     sub_steps<V, Format, 0, kRows, kPanels>(acc, w, stride, x);
@@ -94,14 +100,20 @@ template <class V, class Format, int kRows, int kPanels>
 void tile(const TileArgs& args) {
   using Acc = Accumulators<V, kRows, kPanels>;
   Acc acc;
+#pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 16
     for (int p = 0; p < kPanels; ++p) {
+#pragma GCC unroll 16
       for (int v = 0; v < Acc::kVecs; ++v) acc.f[r][p][v] = V::zero();
     }
   }
   steps<V, Format, kRows, kPanels>(acc, args.weights, args.panel_stride_bytes, static_cast<const float*>(args.x), args.in);
+#pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 16
     for (int p = 0; p < kPanels; ++p) {
+#pragma GCC unroll 16
       for (int v = 0; v < Acc::kVecs; ++v) {
         float* y = args.y + r * args.y_stride + p * kPanel + v * V::kLanes;
         V::store(y, V::add(V::load(y), acc.f[r][p][v]));
@@ -117,17 +129,23 @@ void tile_int4(const TileArgs& args) {
   const float* x = static_cast<const float*>(args.x);
   for (int64_t group = 0; group < args.in / kGroup; ++group) {
     Acc acc;
+#pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r) {
       const float start = -8.0F * args.x_sums[group * kRows + r];
+#pragma GCC unroll 16
       for (int p = 0; p < kPanels; ++p) {
+#pragma GCC unroll 16
         for (int v = 0; v < Acc::kVecs; ++v) acc.f[r][p][v] = V::broadcast(&start);
       }
     }
     const std::byte* w = args.weights + group * kGroup * kPanel / 2;
     steps<V, FormatInt4, kRows, kPanels>(acc, w, args.panel_stride_bytes, x + group * kGroup * kRows, kGroup);
+#pragma GCC unroll 16
     for (int p = 0; p < kPanels; ++p) {
+#pragma GCC unroll 16
       for (int v = 0; v < Acc::kVecs; ++v) {
         const typename V::F scale = V::load_bf16(args.scales + p * args.scale_stride + group * kPanel + v * V::kLanes);
+#pragma GCC unroll 16
         for (int r = 0; r < kRows; ++r) {
           float* y = args.y + r * args.y_stride + p * kPanel + v * V::kLanes;
           V::store(y, V::fma(acc.f[r][p][v], scale, V::load(y)));
@@ -197,19 +215,13 @@ void finish(const FinishArgs& args) {
 
 template <class V, int kRows, int kPanels>
 TileFn tile_of(WeightFormat format) {
-  switch (format) {
-    case WeightFormat::kF32:
-      return tile<V, FormatF32, kRows, kPanels>;
-    case WeightFormat::kF16:
-      return tile<V, FormatF16, kRows, kPanels>;
-    case WeightFormat::kBF16:
-      return tile<V, FormatBF16, kRows, kPanels>;
-    case WeightFormat::kInt8:
-      return tile<V, FormatInt8, kRows, kPanels>;
-    case WeightFormat::kInt4Group32:
-      return tile_int4<V, 32, kRows, kPanels>;
-    case WeightFormat::kInt4Group128:
-      return tile_int4<V, 128, kRows, kPanels>;
+  if (format == WeightFormat::kF32) return tile<V, FormatF32, kRows, kPanels>;
+  if constexpr (kRows <= V::kMaxNarrowRows) {
+    if (format == WeightFormat::kF16) return tile<V, FormatF16, kRows, kPanels>;
+    if (format == WeightFormat::kBF16) return tile<V, FormatBF16, kRows, kPanels>;
+    if (format == WeightFormat::kInt8) return tile<V, FormatInt8, kRows, kPanels>;
+    if (format == WeightFormat::kInt4Group32) return tile_int4<V, 32, kRows, kPanels>;
+    if (format == WeightFormat::kInt4Group128) return tile_int4<V, 128, kRows, kPanels>;
   }
   return nullptr;
 }
@@ -252,7 +264,7 @@ WidenFn widen_from(WeightFormat format) {
 
 template <class V>
 constexpr MatmulPath path_of(Isa isa) {
-  return {isa, XLayout::kF32, V::kMaxRows, max_panels<V>, tile_from<V, 1>, widen_from<V>, finish<V>};
+  return {isa, XLayout::kF32, V::kMaxRows, V::kMaxNarrowRows, max_panels<V>, tile_from<V, 1>, widen_from<V>, finish<V>};
 }
 
 }  // namespace

@@ -62,15 +62,15 @@ void pack_bf16(const ConstRows& x, int64_t row, int64_t in, const PackedRows& pa
 
 }  // namespace
 
-PackedRows pack_rows(ConstRows x, int64_t rows, int64_t in, int64_t in_padded, const MatmulPath& path, int64_t group,
-                     bool scaled_nibbles, ThreadPool& pool) {
+PackedRows pack_rows(ConstRows x, int64_t rows, int64_t in, int64_t in_padded, XLayout layout, int64_t max_tile_rows,
+                     int64_t group, bool scaled_nibbles, ThreadPool& pool) {
   Scratch& memory = scratch();
   PackedRows packed;
   packed.rows = rows;
-  packed.tiles = (rows + path.max_rows - 1) / path.max_rows;
+  packed.tiles = (rows + max_tile_rows - 1) / max_tile_rows;
   packed.in_padded = in_padded;
-  packed.layout = path.x_layout;
-  packed.element_bytes = path.x_layout == XLayout::kF32 ? 4 : 2;
+  packed.layout = layout;
+  packed.element_bytes = layout == XLayout::kF32 ? 4 : 2;
   packed.group = group;
   memory.rows.reserve(rows * in_padded * packed.element_bytes);
   if (group > 0) memory.sums.reserve(rows * in_padded / group * int64_t{sizeof(float)});

@@ -34,7 +34,7 @@ struct PackedRows {
 };
 
 // `scaled_nibbles`: multiplies input k by 16^-(k % 8), k % 8 < 7, as kInt4*'s tiles want it (weight_format.h).
-PackedRows pack_rows(ConstRows x, int64_t rows, int64_t in, int64_t in_padded, const MatmulPath& path, int64_t group,
-                     bool scaled_nibbles, ThreadPool& pool);
+PackedRows pack_rows(ConstRows x, int64_t rows, int64_t in, int64_t in_padded, XLayout layout, int64_t max_tile_rows,
+                     int64_t group, bool scaled_nibbles, ThreadPool& pool);
 
 }  // namespace tp::cpu

@@ -13,8 +13,6 @@ namespace {
 constexpr int64_t kRowBlock = 96;
 // Panels that share such a block of rows, and the most that one task takes otherwise.
 constexpr int64_t kPanelGroup = 8;
-// Tiles from which it pays to widen quantized weights once and not in every tile.
-constexpr int64_t kWidenTiles = 3;
 
 WeightFormat format_of(DType dtype) {
   return dtype == DType::kBF16 ? WeightFormat::kBF16 : dtype == DType::kF16 ? WeightFormat::kF16 : WeightFormat::kF32;
@@ -77,12 +75,14 @@ void PackedLinear::add_bias(ConstRows values, int64_t count, int64_t out_begin) 
 void PackedLinear::run(ConstRows x, int64_t rows, Rows y, const Context& context) const {
   if (rows <= 0 || out_ == 0) return;
   Call call{path_for(context.kernels, format_, x.dtype, rows), {}, y};
-  const int64_t tiles = (rows + call.path.max_rows - 1) / call.path.max_rows;
-  call.widen = bits(format_) < 16 && tiles >= kWidenTiles;
+  // Many rows share weights that were widened to float32 once; few rows widen them on the way.
+  call.widen = rows > kFewRows && format_ != WeightFormat::kF32 && call.path.x_layout == XLayout::kF32;
+  const int64_t max_tile_rows = call.widen || format_ == WeightFormat::kF32 ? call.path.max_rows : call.path.max_narrow_rows;
   const bool nibbles = group_size(format_) > 0 && !call.widen;
-  call.x = pack_rows(x, rows, in_, in_padded_, call.path, nibbles ? group_size(format_) : 0, nibbles, context.pool);
-  call.tiles_per_block = rows <= kFewRows ? tiles : std::max<int64_t>(1, kRowBlock / call.path.max_rows);
-  const int64_t row_blocks = (tiles + call.tiles_per_block - 1) / call.tiles_per_block;
+  call.x = pack_rows(x, rows, in_, in_padded_, call.path.x_layout, max_tile_rows, nibbles ? group_size(format_) : 0, nibbles,
+                     context.pool);
+  call.tiles_per_block = rows <= kFewRows ? call.x.tiles : std::max<int64_t>(1, kRowBlock / max_tile_rows);
+  const int64_t row_blocks = (call.x.tiles + call.tiles_per_block - 1) / call.tiles_per_block;
   // Small enough that the last tasks end together, large enough to be worth claiming.
   const int64_t wanted_tasks = 4 * context.pool.threads();
   const int64_t share = panels() * row_blocks / std::max<int64_t>(1, wanted_tasks);

@@ -12,8 +12,9 @@ namespace {
 struct Avx2 {
   using F = __m256;
   static constexpr int kLanes = 8;
-  // 16 registers: 6 rows of two vectors leave three for the weights and x.
-  static constexpr int kMaxRows = 6, kMaxRowsOfTwoPanels = 3;
+  // 16 registers: 6 rows of two vectors leave three for the weights and x. Weights that are widened on the way need more, and
+  // 8 sums keep the multiply-adds busy too.
+  static constexpr int kMaxRows = 6, kMaxNarrowRows = 4, kMaxRowsOfTwoPanels = 2;
 
   static F zero() { return _mm256_setzero_ps(); }
   static F load(const float* p) { return _mm256_loadu_ps(p); }

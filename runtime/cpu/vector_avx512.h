@@ -13,7 +13,7 @@ struct Avx512 {
   using F = __m512;
   static constexpr int kLanes = 16;
   // 32 registers: 12 rows of two panels leave eight for the weights and x.
-  static constexpr int kMaxRows = 12, kMaxRowsOfTwoPanels = 12;
+  static constexpr int kMaxRows = 12, kMaxNarrowRows = 12, kMaxRowsOfTwoPanels = 12;
 
   static F zero() { return _mm512_setzero_ps(); }
   static F load(const float* p) { return _mm512_loadu_ps(p); }
