@@ -5,7 +5,8 @@
 namespace tp {
 
 Decoder::Decoder(const ModelConfig& config, const ParameterTable& table, DType dtype) : config_(config), table_(table) {
-  embedding_scale_ = rounded_to(dtype, static_cast<float>(config.embedding_scale));
+  embedding_scale_ = config.embedding_scale;
+  if (config.embedding_scale_rounded) embedding_scale_ = rounded_to(dtype, static_cast<float>(config.embedding_scale));
   for (int index = 0; index < config.num_layers(); ++index) layers_.push_back(layer(index));
   final_norm_ = norm(Role::kFinalNorm, -1);
   lm_head_ = linear(Role::kLmHead, -1);
@@ -50,7 +51,7 @@ Decoder::Layer Decoder::layer(int index) const {
   layer.rope = config.rope;
   AttentionSpec& attention = layer.attention;
   attention.layer = index;
-  attention.head_dim = config_.head_dim;
+  attention.head_dim = attention.v_head_dim = config_.head_dim;
   if (config_.fused_qkv) {
     // The shards of the parts are equal, so the local rows divide as the heads of the whole weight do.
     const int64_t heads = layer.qkv.features / config_.head_dim;
@@ -66,10 +67,10 @@ Decoder::Layer Decoder::layer(int index) const {
   return layer;
 }
 
-std::vector<int64_t> Decoder::kv_heads_local() const {
-  std::vector<int64_t> heads;
-  for (const Layer& layer : layers_) heads.push_back(layer.attention.kv_heads_local);
-  return heads;
+std::vector<AttentionSpec> Decoder::attention_specs() const {
+  std::vector<AttentionSpec> specs;
+  for (const Layer& layer : layers_) specs.push_back(layer.attention);
+  return specs;
 }
 
 Value Decoder::apply(Ops& ops, const Linear& linear, const Value& x) const {
@@ -103,7 +104,12 @@ Value Decoder::attention(Ops& ops, const Layer& layer, const Value& x) const {
   const AttentionSpec& spec = layer.attention;
   const int64_t q_size = spec.heads_local * spec.head_dim, kv_size = spec.kv_heads_local * spec.head_dim;
   Value q, k, v;
-  if (config_.fused_qkv) {
+  if (config_.qkv_per_head) {
+    const Value qkv = apply(ops, layer.qkv, x);
+    q = ops.slice_heads(qkv, spec.heads_local, 0, spec.head_dim);
+    k = ops.slice_heads(qkv, spec.heads_local, spec.head_dim, spec.head_dim);
+    v = ops.slice_heads(qkv, spec.heads_local, 2 * spec.head_dim, spec.head_dim);
+  } else if (config_.fused_qkv) {
     const Value qkv = apply(ops, layer.qkv, x);
     q = ops.slice_features(qkv, 0, q_size);
     k = ops.slice_features(qkv, q_size, kv_size);
@@ -113,13 +119,19 @@ Value Decoder::attention(Ops& ops, const Layer& layer, const Value& x) const {
     k = apply(ops, layer.k, x);
     v = apply(ops, layer.v, x);
   }
-  const int64_t group = config_.qk_norm == QkNorm::kPerHead ? spec.head_dim : 0;
-  q = apply(ops, layer.q_norm, q, group);
-  k = apply(ops, layer.k_norm, k, group);
+  if (config_.qkv_clip != 0.0)
+    for (Value* value : {&q, &k, &v}) *value = ops.clamp(*value, -config_.qkv_clip, config_.qkv_clip);
+  const int64_t group = config_.qk_norm == QkNorm::kFullProjection ? 0 : spec.head_dim;
+  const auto normalize = [&] {
+    q = apply(ops, layer.q_norm, q, group);
+    k = apply(ops, layer.k_norm, k, group);
+  };
+  if (!config_.qk_norm_after_rope) normalize();
   if (layer.rope >= 0) {
     q = ops.rope(q, layer.rope, spec.heads_local, spec.head_dim);
     k = ops.rope(k, layer.rope, spec.kv_heads_local, spec.head_dim);
   }
+  if (config_.qk_norm_after_rope) normalize();
   return apply(ops, layer.o, ops.attention(q, k, v, spec));
 }
 

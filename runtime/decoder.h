@@ -19,8 +19,8 @@ class Decoder {
   // One call of the forward contract (design.md). Float32 logits, whole on every rank: [B, 1, vocab] or [B, T, vocab].
   Value forward(Ops& ops, LogitsWanted wanted) const;
 
-  // KV heads that this rank caches, per layer; the same on every rank.
-  std::vector<int64_t> kv_heads_local() const;
+  // What each layer's attention needs of the cache; the same on every rank.
+  std::vector<AttentionSpec> attention_specs() const;
 
  private:
   // A linear and its layout.
@@ -55,7 +55,7 @@ class Decoder {
 
   const ModelConfig& config_;
   const ParameterTable& table_;
-  double embedding_scale_ = 1.0;  // rounded to the model's dtype
+  double embedding_scale_ = 1.0;
   std::vector<Layer> layers_;
   Norm final_norm_;
   Linear lm_head_;

@@ -13,15 +13,14 @@
 namespace tp {
 namespace {
 
-std::vector<LayerCache> allocate_cache(const RankModel& model, const std::vector<int64_t>& kv_heads, int64_t slots,
+std::vector<LayerCache> allocate_cache(const RankModel& model, const std::vector<AttentionSpec>& specs, int64_t slots,
                                        int64_t cache_len) {
   std::vector<LayerCache> cache;
   const auto dtype = scalar_type(model.weights.dtype());
-  for (int64_t heads : kv_heads) {
-    const std::vector<int64_t> shape{slots, heads, cache_len, model.config.head_dim};
-    // Empty, not zeros: a page of the cache costs memory only once a position is written there.
-    cache.push_back({at::empty(shape, dtype), at::empty(shape, dtype)});
-  }
+  // Empty, not zeros: a page of the cache costs memory only once a position is written there.
+  const auto allocate = [&](int64_t heads, int64_t dim) { return at::empty({slots, heads, cache_len, dim}, dtype); };
+  for (const AttentionSpec& spec : specs)
+    cache.push_back({allocate(spec.kv_heads_local, spec.head_dim), allocate(spec.kv_heads_local, spec.v_head_dim)});
   return cache;
 }
 
@@ -45,7 +44,7 @@ class EagerEngine : public Engine {
         slots_(slots),
         cache_len_(cache_len),
         decoder_(model.config, model.table, model.weights.dtype()),
-        ops_(model.config, model.table, model.weights, allocate_cache(model, decoder_.kv_heads_local(), slots, cache_len),
+        ops_(model.config, model.table, model.weights, allocate_cache(model, decoder_.attention_specs(), slots, cache_len),
              communicator) {}
 
   Logits forward(const Batch& batch, LogitsWanted wanted) override {
@@ -68,9 +67,10 @@ class EagerEngine : public Engine {
   int64_t cache_len() const override { return cache_len_; }
   int64_t slots() const override { return slots_; }
   int64_t cache_bytes() const override {
-    int64_t heads = 0;
-    for (int64_t count : decoder_.kv_heads_local()) heads += count;
-    return 2 * heads * slots_ * cache_len_ * model_.config.head_dim * size_bytes(model_.weights.dtype());
+    int64_t features = 0;
+    for (const AttentionSpec& spec : decoder_.attention_specs())
+      features += spec.kv_heads_local * (spec.head_dim + spec.v_head_dim);
+    return features * slots_ * cache_len_ * size_bytes(model_.weights.dtype());
   }
 
  private:

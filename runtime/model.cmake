@@ -13,8 +13,8 @@ target_compile_definitions(tp_collectives_mpi PRIVATE OMPI_SKIP_MPICXX=1 MPICH_S
 
 # The model and its weights: no torch, no MPI.
 tp_library(tp_model
-  SOURCES decoder.cc float_convert.cc mapped_file.cc parameter_table.cc rank_model.cc rope.cc weights.cc
-  LINK tp_collectives tp_sharding Threads::Threads)
+  SOURCES decoder.cc float_convert.cc mapped_file.cc parameter_table.cc generate.cc rank_model.cc rope.cc weights.cc
+  LINK tp_collectives tp_text tp_sharding Threads::Threads)
 
 # Execution on CPU.
 tp_library(tp_eager

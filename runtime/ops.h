@@ -22,7 +22,9 @@ struct AttentionSpec {
   int layer = 0;
   int64_t heads_local = 0;
   int64_t kv_heads_local = 0;  // divides heads_local
-  int64_t head_dim = 0;
+  int64_t head_dim = 0;        // of q and k
+  int64_t v_head_dim = 0;      // of v and the result
+  ParamId sinks = kNoParam;    // [heads_local] logits that take part in the softmax and carry no value
   double scale = 0.0;
   double softcap = 0.0;  // cap * tanh(score / cap), before the mask; 0 = none
   int64_t window = 0;    // a query at position p sees keys in (p - window, p]; 0 = all
@@ -45,7 +47,8 @@ class Ops {
   // x W^T as float32: a partial sum that still has to be reduced.
   virtual Value linear_partial(const Value& x, ParamId weight) = 0;
   // Normalizes the last dimension in float32, in groups of `group` features (0 = all of them; head_dim = per head, where
-  // weight has `group` elements), weight and bias applied in float32, rounded once. kLayerNorm may have a bias.
+  // weight has `group` elements or one per feature), weight and bias applied in float32, rounded once. kLayerNorm may have a
+  // bias.
   virtual Value norm(const Value& x, ParamId weight, ParamId bias, NormKind kind, double eps, int64_t group = 0) = 0;
   // Rotates the first rotary_dim features of every head by the float32 cos/sin of ModelConfig::ropes[table] at each position
   // (rope.h), rounded once.
@@ -61,8 +64,13 @@ class Ops {
   // x * factor in float32; keeps x's dtype (also of float32 logits).
   virtual Value scale(const Value& x, double factor) = 0;
   virtual Value softcap(const Value& x, double cap) = 0;  // cap * tanh(x / cap), as scale
+  virtual Value clamp(const Value& x, double low, double high) = 0;
   // Features [begin, begin + size) of the last dimension.
   virtual Value slice_features(const Value& x, int64_t begin, int64_t size) = 0;
+  // Features [begin, begin + size) of each of `heads` equal parts of the last dimension.
+  virtual Value slice_heads(const Value& x, int64_t heads, int64_t begin, int64_t size) = 0;
+  // Per head [a; b]; with `shared` b holds one head's features, which all heads get.
+  virtual Value concat_heads(const Value& a, const Value& b, int64_t heads, bool shared) = 0;
   // [B, T, F] -> [B, 1, F]: the last real position of each row.
   virtual Value last_position(const Value& x) = 0;
 

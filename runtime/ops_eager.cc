@@ -74,8 +74,8 @@ EagerOps::EagerOps(const ModelConfig& config, const ParameterTable& table, const
     // ATen has no tensor over constant memory; nothing writes to these.
     void* data = const_cast<std::byte*>(weights.data(id));
     weights_.push_back(at::from_blob(data, table.at(id).shape(), dtype_));
-    vectors_.push_back(table.at(id).shape().size() == 1 ? weights_.back().to(at::kFloat) : at::Tensor());
   }
+  floats_.resize(weights_.size());
 }
 
 void EagerOps::begin(const Batch& batch) {
@@ -85,6 +85,13 @@ void EagerOps::begin(const Batch& batch) {
     const RopeTable table = rope_table(rope, config_.max_position_embeddings, batch.width, batch.start, batch.total);
     rotations_.push_back({over(table.cos, batch.rows * batch.width), over(table.sin, batch.rows * batch.width)});
   }
+}
+
+at::Tensor EagerOps::floats(ParamId id) {
+  if (id == kNoParam) return {};
+  at::Tensor& copy = floats_[static_cast<size_t>(id)];
+  if (!copy.defined()) copy = weight(id).flatten().to(at::kFloat);
+  return copy;
 }
 
 Value EagerOps::rounded(const at::Tensor& value) const {
@@ -107,7 +114,7 @@ Value EagerOps::embedding(ParamId table, bool vocab_sharded) {
 
 Value EagerOps::linear(const Value& x, ParamId weight_id, ParamId bias, bool float32_out) {
   at::Tensor y = matmul_(eager(x).as_float(), weight(weight_id));
-  if (bias != kNoParam) y.add_(float_vector(bias));
+  if (bias != kNoParam) y.add_(floats(bias));
   return float32_out ? make(y) : rounded(y);
 }
 
@@ -118,14 +125,20 @@ Value EagerOps::linear_partial(const Value& x, ParamId weight_id) {
 Value EagerOps::norm(const Value& x, ParamId weight_id, ParamId bias, NormKind kind, double eps, int64_t group) {
   const at::Tensor& from = eager(x).as_float();
   const int64_t size = group == 0 ? from.size(1) : group;
-  const at::Tensor scales = float_vector(weight_id), shifts = float_vector(bias);
+  const at::Tensor scales = floats(weight_id), shifts = floats(bias);
+  const bool per_feature = scales.defined() && scales.numel() != size;
   at::Tensor out = at::empty_like(from);
   const float* source = from.const_data_ptr<float>();
   float* target = out.mutable_data_ptr<float>();
   at::parallel_for(0, from.numel() / size, std::max<int64_t>(1, kGrainFloats / size), [&](int64_t begin, int64_t end) {
-    norm_rows(source + begin * size, end - begin, size, kind, static_cast<float>(eps), data_or_null(scales),
-              data_or_null(shifts), target + begin * size);
+    norm_rows(source + begin * size, end - begin, size, kind, static_cast<float>(eps),
+              per_feature ? nullptr : data_or_null(scales), per_feature ? nullptr : data_or_null(shifts),
+              target + begin * size);
   });
+  if (per_feature) {
+    out.mul_(scales);
+    if (shifts.defined()) out.add_(shifts);
+  }
   return rounded(out);
 }
 
@@ -151,7 +164,7 @@ Value EagerOps::rope(const Value& x, int table, int64_t heads_local, int64_t hea
 Value EagerOps::attention(const Value& q, const Value& k, const Value& v, const AttentionSpec& spec) {
   const LayerCache& cache = cache_[static_cast<size_t>(spec.layer)];
   append_to_cache(cache, batch_, tensor(k), tensor(v));
-  return rounded(attend_over_cache(cache, batch_, eager(q).as_float(), spec, at::Tensor()));
+  return rounded(attend_over_cache(cache, batch_, eager(q).as_float(), spec, floats(spec.sinks)));
 }
 
 Value EagerOps::gated_activation(const Value& gate, const Value& up, Activation activation) {
@@ -174,8 +187,24 @@ Value EagerOps::softcap(const Value& x, double cap) {
   return make(at::div(tensor(x), cap).tanh_().mul_(cap));
 }
 
+Value EagerOps::clamp(const Value& x, double low, double high) {
+  return make(at::clamp(tensor(x), low, high));
+}
+
 Value EagerOps::slice_features(const Value& x, int64_t begin, int64_t size) {
   return make(tensor(x).narrow(1, begin, size));
+}
+
+Value EagerOps::slice_heads(const Value& x, int64_t heads, int64_t begin, int64_t size) {
+  const at::Tensor& whole = tensor(x);
+  return make(whole.unflatten(1, {heads, -1}).narrow(2, begin, size).reshape({whole.size(0), heads * size}));
+}
+
+Value EagerOps::concat_heads(const Value& a, const Value& b, int64_t heads, bool shared) {
+  const int64_t lines = tensor(a).size(0);
+  const at::Tensor first = tensor(a).reshape({lines, heads, -1});
+  const at::Tensor second = tensor(b).reshape({lines, shared ? 1 : heads, -1}).expand({lines, heads, -1});
+  return make(at::cat({first, second}, 2).flatten(1));
 }
 
 Value EagerOps::last_position(const Value& x) {
@@ -188,7 +217,7 @@ Value EagerOps::last_position(const Value& x) {
 Value EagerOps::all_reduce(const Value& partial, ParamId bias) {
   at::Tensor sum = tensor(partial).to(at::kFloat);
   if (communicator_.world_size() > 1) communicator_.all_reduce_sum(sum.mutable_data_ptr<float>(), sum.numel());
-  if (bias != kNoParam) sum.add_(float_vector(bias));
+  if (bias != kNoParam) sum.add_(floats(bias));
   return rounded(sum);
 }
 

@@ -32,7 +32,10 @@ class EagerOps : public Ops {
   Value add(const Value& a, const Value& b) override;
   Value scale(const Value& x, double factor) override;
   Value softcap(const Value& x, double cap) override;
+  Value clamp(const Value& x, double low, double high) override;
   Value slice_features(const Value& x, int64_t begin, int64_t size) override;
+  Value slice_heads(const Value& x, int64_t heads, int64_t begin, int64_t size) override;
+  Value concat_heads(const Value& a, const Value& b, int64_t heads, bool shared) override;
   Value last_position(const Value& x) override;
   Value all_reduce(const Value& partial, ParamId bias) override;
   Value all_gather(const Value& x, int64_t features) override;
@@ -41,7 +44,7 @@ class EagerOps : public Ops {
  private:
   const at::Tensor& weight(ParamId id) const { return weights_[static_cast<size_t>(id)]; }
   // The parameter in float32; undefined when absent.
-  at::Tensor float_vector(ParamId id) const { return id == kNoParam ? at::Tensor() : vectors_[static_cast<size_t>(id)]; }
+  at::Tensor floats(ParamId id);
   // float32 -> the model's dtype.
   Value rounded(const at::Tensor& value) const;
 
@@ -50,7 +53,7 @@ class EagerOps : public Ops {
   Communicator& communicator_;
   at::ScalarType dtype_;
   std::vector<at::Tensor> weights_;  // by ParamId, over the memory of Weights
-  std::vector<at::Tensor> vectors_;  // by ParamId: one-dimensional parameters in float32
+  std::vector<at::Tensor> floats_;   // by ParamId: float32 copies of norms, biases and other small ones, made at first use
   std::vector<LayerCache> cache_;
   EagerMatmul matmul_;
 

@@ -2,12 +2,6 @@
 
 namespace tp {
 
-int64_t Parameter::elements() const {
-  int64_t count = 1;
-  for (int64_t size : shape()) count *= size;
-  return count;
-}
-
 ParameterTable::ParameterTable(const ResolvedPlan& plan, const ModelConfig& config, int rank) {
   std::string embedding;
   for (const PlannedModule& planned : plan.modules) {

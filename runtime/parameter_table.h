@@ -23,7 +23,7 @@ struct Parameter {
   ShardSlice slice;
 
   const std::vector<int64_t>& shape() const { return slice.local_shape; }
-  int64_t elements() const;
+  int64_t elements() const { return slice.local_elements(); }
 };
 
 // All parameters of one rank in the order of the forward pass. Ids and local shapes are the same on every rank.

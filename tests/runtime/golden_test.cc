@@ -1,0 +1,222 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <mutex>
+
+#include "runtime/collectives_inproc.h"
+#include "runtime/engine_eager.h"
+#include "runtime/generate.h"
+#include "sharding/error.h"
+#include "sharding/families.h"
+#include "sharding/plan_check.h"
+#include "tests/runtime/golden_case.h"
+
+namespace tp {
+namespace {
+
+constexpr int64_t kCacheLen = 96;
+constexpr int kNewTokens = 24;
+
+// gtest's own macros are not for other threads; ranks collect what is wrong here.
+class Failures {
+ public:
+  void add(const std::string& text) {
+    const std::lock_guard lock(mutex_);
+    if (count_++ < 5) text_ += "  " + text + "\n";
+  }
+  std::string text() const { return text_; }
+
+ private:
+  std::mutex mutex_;
+  int count_ = 0;
+  std::string text_;
+};
+
+class CollectingSink : public TokenSink {
+ public:
+  explicit CollectingSink(size_t prompts) : ids(prompts) {}
+  bool token(size_t index, int32_t id) override {
+    ids[index].push_back(id);
+    return false;
+  }
+  void finished(size_t, FinishReason) override {}
+  std::vector<std::vector<int32_t>> ids;
+};
+
+Batch single(const std::vector<int32_t>& ids) {
+  const auto length = static_cast<int32_t>(ids.size());
+  return {1, length, ids, {0}, {length}, {0}, {length}};
+}
+
+void compare(const float* got, const float* want, int64_t count, float tolerance, const std::string& what, Failures& failures) {
+  for (int64_t i = 0; i < count; ++i) {
+    if (std::abs(got[i] - want[i]) <= tolerance + tolerance * std::abs(want[i])) continue;
+    failures.add(what + ": logit " + std::to_string(i) + " is " + std::to_string(got[i]) + ", not " + std::to_string(want[i]));
+    return;
+  }
+}
+
+// Tokens must be the reference's up to the first step whose margin is too small to tell.
+void compare_tokens(const std::vector<int32_t>& got, const std::vector<int32_t>& want, const std::vector<float>& margin,
+                    size_t offset, float least_margin, const std::string& what, Failures& failures) {
+  for (size_t step = 0; step < kNewTokens; ++step) {
+    if (margin[offset + step] < least_margin) return;
+    if (step < got.size() && got[step] == want[offset + step]) continue;
+    failures.add(what + ": token " + std::to_string(step) + " differs");
+    return;
+  }
+}
+
+struct Run {
+  std::string dtype;
+  int tp_size;
+  std::vector<std::string> overrides;
+  TiedWeights tied = TiedWeights::kUntie;
+};
+
+RankModel load(const GoldenCase& golden, const Run& run, Communicator& communicator) {
+  ModelRequest request;
+  request.model_dir = golden.dir();
+  request.plan.overrides = run.overrides;
+  request.plan.tied = run.tied;
+  request.plans_dir = std::string(TPRUN_SOURCE_DIR) + "/plans";
+  request.dtype = run.dtype;
+  return load_rank_model(request, communicator);
+}
+
+// Every rank's logits of every position of every prompt, and of the rows of a batch of different lengths.
+void check_float32_logits(const GoldenCase& golden, Engine& engine, const std::string& who, Failures& failures) {
+  for (int i = 0; golden.has("prompt." + std::to_string(i) + ".input_ids"); ++i) {
+    const std::string prompt = "prompt." + std::to_string(i);
+    const Logits logits = engine.forward(single(golden.ids(prompt + ".input_ids")), LogitsWanted::kAll);
+    const std::vector<float> want = golden.floats(prompt + ".logits");
+    compare(logits.data.data(), want.data(), static_cast<int64_t>(want.size()), 1e-4f, who + prompt, failures);
+  }
+}
+
+std::vector<GeneratePrompt> prompts_of(const GoldenCase& golden) {
+  std::vector<GeneratePrompt> prompts;
+  for (int i = 0; golden.has("prompt." + std::to_string(i) + ".input_ids"); ++i)
+    prompts.push_back({golden.ids("prompt." + std::to_string(i) + ".input_ids"), kNewTokens});
+  return prompts;
+}
+
+std::vector<GeneratePrompt> batch_rows(const GoldenCase& golden) {
+  const std::vector<int32_t> ids = golden.ids("batch.input_ids"), mask = golden.ids("batch.attention_mask");
+  const auto width = static_cast<size_t>(golden.shape("batch.input_ids")[1]);
+  std::vector<GeneratePrompt> rows(ids.size() / width);
+  for (size_t i = 0; i < ids.size(); ++i)
+    if (mask[i] != 0) rows[i / width].ids.push_back(ids[i]);
+  for (GeneratePrompt& row : rows) row.max_new_tokens = kNewTokens;
+  return rows;
+}
+
+void check_tokens(const GoldenCase& golden, Engine& engine, Communicator& communicator, const ModelConfig& config,
+                  float least_margin, const std::string& who, Failures& failures) {
+  const std::vector<GeneratePrompt> prompts = prompts_of(golden), rows = batch_rows(golden);
+  CollectingSink single_sink(prompts.size()), row_sink(rows.size());
+  generate(engine, communicator, config, prompts, {}, &single_sink);
+  generate(engine, communicator, config, rows, {}, &row_sink);
+  if (communicator.rank() != 0) return;
+  for (size_t i = 0; i < prompts.size(); ++i) {
+    const std::string prompt = "prompt." + std::to_string(i);
+    compare_tokens(single_sink.ids[i], golden.ids(prompt + ".generated"), golden.floats(prompt + ".margin"), 0, least_margin,
+                   who + prompt, failures);
+  }
+  for (size_t row = 0; row < rows.size(); ++row)
+    compare_tokens(row_sink.ids[row], golden.ids("batch.generated"), golden.floats("batch.margin"), row * kNewTokens,
+                   least_margin, who + "batch row " + std::to_string(row), failures);
+}
+
+std::string run_float32(const GoldenCase& golden, const Run& run) {
+  Failures failures;
+  run_ranks(run.tp_size, [&](Communicator& communicator) {
+    const std::string who = "rank " + std::to_string(communicator.rank()) + ", ";
+    const RankModel model = load(golden, run, communicator);
+    const std::unique_ptr<Engine> engine = make_eager_engine(model, communicator, 2, kCacheLen);
+    check_float32_logits(golden, *engine, who, failures);
+    check_tokens(golden, *engine, communicator, model.config, 2e-4f, who, failures);
+  });
+  return failures.text();
+}
+
+void compare_bfloat16(const float* got, const std::vector<float>& want, bool moe, const std::string& what, Failures& failures) {
+  double largest = 0, sum = 0;
+  for (size_t i = 0; i < want.size(); ++i) {
+    const double difference = std::abs(got[i] - want[i]);
+    largest = std::max(largest, difference);
+    sum += difference;
+  }
+  const double mean = sum / static_cast<double>(want.size());
+  if ((!moe && largest > 0.5) || mean > (moe ? 0.3 : 0.1))
+    failures.add(what + ": largest difference " + std::to_string(largest) + ", mean " + std::to_string(mean));
+}
+
+std::string run_bfloat16(const GoldenCase& golden, const Run& run) {
+  Failures failures;
+  run_ranks(run.tp_size, [&](Communicator& communicator) {
+    const std::string who = "rank " + std::to_string(communicator.rank()) + ", ";
+    const RankModel model = load(golden, run, communicator);
+    const bool moe = model.config.moe.has_value();
+    const std::unique_ptr<Engine> engine = make_eager_engine(model, communicator, 2, kCacheLen);
+    for (int i = 0; golden.has("prompt." + std::to_string(i) + ".input_ids"); ++i) {
+      const std::string prompt = "prompt." + std::to_string(i);
+      const Logits logits = engine->forward(single(golden.ids(prompt + ".input_ids")), LogitsWanted::kLast);
+      compare_bfloat16(logits.data.data(), golden.floats(prompt + ".logits_bf16_last"), moe, who + prompt, failures);
+    }
+    if (!moe) check_tokens(golden, *engine, communicator, model.config, 0.5f, who, failures);
+  });
+  return failures.text();
+}
+
+class Goldens : public testing::TestWithParam<std::filesystem::path> {
+ protected:
+  void SetUp() override { set_eager_threads(1); }
+  // The tp_sizes that this case's default plan takes.
+  std::vector<int> tp_sizes(const GoldenCase& golden) const {
+    std::vector<int> sizes;
+    for (int size : {1, 2, 4}) {
+      try {
+        run_ranks(1, [&](Communicator&) {
+          const ModelConfig config = load_model_config(golden.dir());
+          PlanRequest request;
+          request.tied = TiedWeights::kUntie;
+          const Plan plan = load_plan(request, config, std::string(TPRUN_SOURCE_DIR) + "/plans");
+          require_valid_plan(resolve_plan(plan, config, size), config, false);
+        });
+        sizes.push_back(size);
+      } catch (const Error&) {
+      }
+    }
+    return sizes;
+  }
+};
+
+TEST_P(Goldens, Float32LogitsAndTokensOnEveryRank) {
+  const GoldenCase golden(GetParam());
+  for (int tp_size : tp_sizes(golden)) EXPECT_EQ(run_float32(golden, {"float32", tp_size}), "") << "tp_size " << tp_size;
+}
+
+TEST_P(Goldens, Bfloat16Within) {
+  const GoldenCase golden(GetParam());
+  for (int tp_size : tp_sizes(golden)) EXPECT_EQ(run_bfloat16(golden, {"bfloat16", tp_size}), "") << "tp_size " << tp_size;
+}
+
+std::vector<std::filesystem::path> known_cases() {
+  std::vector<std::filesystem::path> cases;
+  for (const auto& path : golden_cases()) {
+    try {
+      load_model_config(path);
+      cases.push_back(path);
+    } catch (const Error&) {
+    }
+  }
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, Goldens, testing::ValuesIn(known_cases()),
+                         [](const auto& instance) { return instance.param.filename().string(); });
+
+}  // namespace
+}  // namespace tp
