@@ -34,6 +34,7 @@ enum class Role {
 struct FusedPart {
   int64_t size = 0;
   int64_t heads = 0;
+  int64_t heads_per_group = 0;  // as in ModuleSpec
 };
 
 // One module that owns parameters (a linear, a norm, an embedding), with the names that a checkpoint uses.
@@ -46,6 +47,8 @@ struct ModuleSpec {
   bool has_bias = false;              // of weight_shape[0] elements
   // Heads along dim 0 (q, k, v: out = heads * head_dim) or dim 1 (o); 0 = plain features.
   int64_t heads_out = 0, heads_in = 0;
+  // Heads that stay together where a plan deals heads out unevenly (uneven_heads.h); 0 = the ranks divide them.
+  int64_t heads_per_group = 0;
   std::vector<FusedPart> parts;  // of dim 0; empty = not fused
 
   std::string weight_name() const { return name + ".weight"; }

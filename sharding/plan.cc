@@ -5,6 +5,7 @@
 
 #include "sharding/error.h"
 #include "sharding/near_names.h"
+#include "sharding/uneven_heads.h"
 
 namespace tp {
 namespace {
@@ -72,6 +73,7 @@ class Resolver {
     for (PlannedModule& planned : resolved_.modules) assign(planned);
     refuse_unmatched();
     if (!problems_.empty()) throw_all(problems_);
+    if (resolved_.plan.uneven) deal_out_heads(resolved_);
     return std::move(resolved_);
   }
 

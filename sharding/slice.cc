@@ -43,6 +43,8 @@ class Cutter {
     return slice;
   }
 
+  int64_t local_length(const FusedPart& part) const { return share_of(part).length; }
+
  private:
   static void append(std::vector<SliceRun>& runs, SliceRun run) {
     if (!runs.empty()) {
@@ -58,6 +60,11 @@ class Cutter {
   PartShare share_of(const FusedPart& part) const {
     if (part.heads == 0) return {chunk(part.size, rank_, tp_size_), chunk_length(part.size, tp_size_)};
     const int64_t head_rows = part.size / part.heads;
+    if (part.heads_per_group > 0) {
+      const int64_t groups = part.heads / part.heads_per_group, group_rows = part.heads_per_group * head_rows;
+      const Range range = chunk(groups, rank_, tp_size_);
+      return {{range.begin * group_rows, range.end * group_rows}, chunk_length(groups, tp_size_) * group_rows};
+    }
     if (part.heads % tp_size_ == 0) {
       const int64_t length = part.heads / tp_size_ * head_rows;
       return {{rank_ * length, (rank_ + 1) * length}, length};
@@ -97,9 +104,9 @@ CutAxis axis_of(Style style) {
 
 // The parts that the rows of a module are cut in.
 std::vector<FusedPart> row_parts(const ModuleSpec& module, Style style, int64_t rows, int tp_size) {
-  if (style == Style::kColwiseGatherOutput || style == Style::kEmbeddingRowwise) return {{rows, 0}};
-  if (module.parts.empty()) return {{rows, module.heads_out}};
-  if (style == Style::kColwise) cannot_cut(module, style, tp_size);
+  if (style == Style::kColwiseGatherOutput || style == Style::kEmbeddingRowwise) return {{rows}};
+  if (module.parts.empty()) return {{rows, module.heads_out, module.heads_per_group}};
+  if (style == Style::kColwise && tp_size > 1) cannot_cut(module, style, tp_size);
   return module.parts;
 }
 
@@ -135,7 +142,7 @@ ShardSlice weight_slice(const ModuleSpec& module, Style style, int rank, int tp_
     case CutAxis::kNone:
       return {.dim = -1, .runs = {}, .local_shape = shape};
     case CutAxis::kExperts:
-      return cutter.cut(shape, 0, {{shape[0], 0}});
+      return cutter.cut(shape, 0, {{shape[0]}});
     case CutAxis::kRows: {
       const int dim = std::max(0, dims - 2);
       return cutter.cut(shape, dim, row_parts(module, style, shape[dim], tp_size));
@@ -143,10 +150,18 @@ ShardSlice weight_slice(const ModuleSpec& module, Style style, int rank, int tp_
     case CutAxis::kColumns: {
       if (dims < 2) cannot_cut(module, style, tp_size);
       const int64_t heads = style == Style::kRowwise ? module.heads_in : 0;
-      return cutter.cut(shape, dims - 1, {{shape[dims - 1], heads}});
+      return cutter.cut(shape, dims - 1, {{shape[dims - 1], heads, module.heads_per_group}});
     }
   }
   cannot_cut(module, style, tp_size);
+}
+
+std::vector<int64_t> part_features_local(const ModuleSpec& module, Style style, int tp_size) {
+  const bool cut = style == Style::kPackedColwise || style == Style::kKvReplicated;
+  const Cutter cutter(module, style, 0, tp_size);
+  std::vector<int64_t> features;
+  for (const FusedPart& part : module.parts) features.push_back(cut ? cutter.local_length(part) : part.size);
+  return features;
 }
 
 ShardSlice bias_slice(const ModuleSpec& module, Style style, int rank, int tp_size) {
@@ -157,7 +172,7 @@ ShardSlice bias_slice(const ModuleSpec& module, Style style, int rank, int tp_si
     case CutAxis::kRows:
       return cutter.cut(shape, dim, row_parts(module, style, shape[dim], tp_size));
     case CutAxis::kExperts:
-      return cutter.cut(shape, 0, {{shape[0], 0}});
+      return cutter.cut(shape, 0, {{shape[0]}});
     default:
       return {.dim = -1, .runs = {}, .local_shape = shape};
   }

@@ -36,10 +36,13 @@ struct ShardSlice {
 // where the rows are heads; colwise_gather_output plain rows; rowwise the columns, on head boundaries where they are
 // heads; rowwise_split_input plain columns; packed_colwise every part of a fused weight on its own, one after the other in
 // the local tensor; kv_replicated gives rank r KV head floor(r * kv_heads / tp_size), and is colwise where tp_size divides
-// the heads; grouped_gemm cuts the experts (dim 0). A bias goes with the rows; a rowwise one is whole on every rank and
-// added once, after the sum.
+// the heads; with heads_per_group set, heads are dealt out in whole groups and the last ranks get fewer; grouped_gemm cuts the
+// experts (dim 0). A bias goes with the rows; a rowwise one is whole on every rank and added once, after the sum.
 ShardSlice weight_slice(const ModuleSpec& module, Style style, int rank, int tp_size);
 ShardSlice bias_slice(const ModuleSpec& module, Style style, int rank, int tp_size);
+
+// Features of each part (q, k and v; gate and up) in the output that a fused module has on every rank, padding included.
+std::vector<int64_t> part_features_local(const ModuleSpec& module, Style style, int tp_size);
 
 // Splits `size` as torch.chunk does: every shard ceil(size / tp_size) long, the last ones shorter or empty.
 struct Range {

@@ -169,6 +169,24 @@ TEST(ShardSlice, StackedExpertsAreCutInsideOrByExpert) {
   EXPECT_THAT(weight_slice(gate_up, Style::kGroupedGemm, 1, 2).local_shape, ElementsAre(2, 20, 8));
 }
 
+TEST(ShardSlice, UnevenHeadsAreDealtOutInWholeGroups) {
+  ModuleSpec q = linear({9 * 4, 64}, 9);
+  q.heads_per_group = 3;
+  EXPECT_EQ(weight_slice(q, Style::kColwise, 0, 2).runs, (Runs{{0, 24, 0}}));
+  EXPECT_EQ(weight_slice(q, Style::kColwise, 1, 2).runs, (Runs{{24, 12, 0}}));
+  EXPECT_THAT(weight_slice(q, Style::kColwise, 1, 2).local_shape, ElementsAre(24, 64));
+  EXPECT_THAT(weight_slice(q, Style::kColwise, 3, 4).runs, IsEmpty());
+  EXPECT_THAT(weight_slice(q, Style::kColwise, 3, 4).local_shape, ElementsAre(12, 64));
+}
+
+TEST(ShardSlice, FeaturesOfFusedParts) {
+  ModuleSpec qkv = linear({(8 + 2 + 2) * 16, 64});
+  qkv.parts = {{128, 8}, {32, 2}, {32, 2}};
+  EXPECT_THAT(part_features_local(qkv, Style::kPackedColwise, 2), ElementsAre(64, 16, 16));
+  EXPECT_THAT(part_features_local(qkv, Style::kKvReplicated, 4), ElementsAre(32, 16, 16));
+  EXPECT_THAT(part_features_local(qkv, Style::kColwiseGatherOutput, 4), ElementsAre(128, 32, 32));
+}
+
 // How many ranks hold each index of the cut dimension; checks that runs are in order, inside the local tensor and disjoint.
 std::vector<int> coverage(const ModuleSpec& module, Style style, int tp_size) {
   std::vector<int> holders;

@@ -47,8 +47,8 @@ std::vector<ModuleSpec> ToyModel::modules() const {
       tree.push_back(module(layer + "self_attn.v_proj", Role::kV, n, {kv, hidden}, kv_heads));
     }
     if (qk_norm || full_qk_norm) {
-      tree.push_back(module(layer + "self_attn.q_norm", Role::kQNorm, n, {qk_norm ? head_dim : q}));
-      tree.push_back(module(layer + "self_attn.k_norm", Role::kKNorm, n, {qk_norm ? head_dim : kv}));
+      tree.push_back(module(layer + "self_attn.q_norm", Role::kQNorm, n, {qk_norm ? head_dim : q}, qk_norm ? 0 : heads));
+      tree.push_back(module(layer + "self_attn.k_norm", Role::kKNorm, n, {qk_norm ? head_dim : kv}, qk_norm ? 0 : kv_heads));
     }
     tree.push_back(module(layer + "self_attn.o_proj", Role::kO, n, {hidden, q}, 0, heads));
     tree.push_back(module(layer + "post_attention_layernorm", Role::kPreMlpNorm, n, {hidden}));

@@ -1,0 +1,70 @@
+#include "sharding/plan_findings.h"
+
+#include <algorithm>
+
+#include "sharding/plan_pattern.h"
+
+namespace tp {
+namespace {
+
+// "3,5-7" of ascending numbers.
+std::string ranges_of(const std::vector<int>& numbers) {
+  std::string text;
+  for (size_t i = 0; i < numbers.size();) {
+    size_t end = i;
+    while (end + 1 < numbers.size() && numbers[end + 1] == numbers[end] + 1) ++end;
+    if (!text.empty()) text += ",";
+    text += std::to_string(numbers[i]);
+    if (end > i) text += "-" + std::to_string(numbers[end]);
+    i = end + 1;
+  }
+  return text;
+}
+
+}  // namespace
+
+PlanFindings::PlanFindings(const ResolvedPlan& plan) : plan_(plan) {
+  for (const PlannedModule& planned : plan.modules) ++layers_with_[pattern_of(planned.module.name)];
+}
+
+void PlanFindings::add(const PlannedModule& module, std::string what, std::string fix) {
+  const std::string& where = module.rule ? plan_.plan.rules[*module.rule].where : plan_.plan.name;
+  const std::string pattern = pattern_of(module.module.name);
+  auto same = [&](const Finding& f) { return f.where == where && f.pattern == pattern && f.what == what && f.fix == fix; };
+  auto found = std::ranges::find_if(findings_, same);
+  if (found == findings_.end()) {
+    found = findings_.insert(found, {where, pattern, std::move(what), std::move(fix), {}});
+  }
+  found->layers.push_back(module.module.layer);
+}
+
+std::string PlanFindings::subject(const Finding& finding) const {
+  const bool all = static_cast<int>(finding.layers.size()) == layers_with_.at(finding.pattern);
+  if (all) return finding.pattern;
+  std::string name = finding.pattern;
+  const std::string numbers = ranges_of(finding.layers);
+  name.replace(name.find('*'), 1, finding.layers.size() == 1 ? numbers : "[" + numbers + "]");
+  return name;
+}
+
+std::vector<PlanProblem> PlanFindings::problems() const {
+  std::vector<PlanProblem> problems;
+  for (const Finding& finding : findings_)
+    problems.push_back({finding.where, subject(finding) + ": " + finding.what, finding.fix});
+  return problems;
+}
+
+std::string joined_with_and(const std::vector<std::string>& names) {
+  std::string text;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (i > 0) text += i + 1 == names.size() ? " and " : ", ";
+    text += names[i];
+  }
+  return text;
+}
+
+std::string short_name(const PlannedModule& module) {
+  return module.module.name.substr(module.module.name.find_last_of('.') + 1);
+}
+
+}  // namespace tp

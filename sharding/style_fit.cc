@@ -1,0 +1,94 @@
+#include "sharding/style_fit.h"
+
+namespace tp {
+namespace {
+
+enum class Kind { kEmbedding, kNorm, kHeadNorm, kFusedLinear, kHeadByHeadLinear, kKeyOrValue, kLinear };
+
+Kind kind_of(const ModuleSpec& module) {
+  switch (module.role) {
+    case Role::kEmbedding:
+      return Kind::kEmbedding;
+    case Role::kK:
+    case Role::kV:
+      return Kind::kKeyOrValue;
+    case Role::kQkv:
+    case Role::kGateUp:
+      return module.parts.empty() ? Kind::kHeadByHeadLinear : Kind::kFusedLinear;
+    default:
+      if (module.weight_shape.size() > 1 && module.role != Role::kQNorm && module.role != Role::kKNorm) return Kind::kLinear;
+      return module.weight_shape.size() > 1 ? Kind::kHeadNorm : Kind::kNorm;
+  }
+}
+
+bool is_expert_style(Style style) {
+  return style == Style::kMoeTpExperts || style == Style::kGroupedGemm || style == Style::kEpDispatchExperts;
+}
+
+bool is_embedding_style(Style style) {
+  return style == Style::kEmbeddingRowwise || style == Style::kEmbeddingColwise;
+}
+
+std::string named(Style style) {
+  return "`" + std::string(style_info(style).name) + "`";
+}
+
+std::optional<Misfit> embedding_misfit(Style style) {
+  if (is_embedding_style(style)) return std::nullopt;
+  return Misfit{named(style) + " is not for an embedding", "use `embedding_rowwise`, `embedding_colwise` or `replicated`"};
+}
+
+std::optional<Misfit> linear_misfit(const ModuleSpec& module, Style style, Kind kind) {
+  if (is_embedding_style(style)) {
+    return Misfit{named(style) + " is for an embedding, this is a linear layer",
+                  style == Style::kEmbeddingRowwise ? "use `colwise` or `colwise_gather_output`" : "use `rowwise`"};
+  }
+  if (style == Style::kPackedColwise && kind != Kind::kFusedLinear) {
+    return Misfit{"`packed_colwise` is for a fused weight, this one has no parts", "use `colwise`"};
+  }
+  const bool has_kv_heads = kind == Kind::kKeyOrValue || (module.role == Role::kQkv && kind == Kind::kFusedLinear);
+  if (style == Style::kKvReplicated && !has_kv_heads) {
+    return Misfit{"`kv_replicated` is for the projections of keys and values", "use `colwise`"};
+  }
+  if (style == Style::kColwise && kind == Kind::kFusedLinear) {
+    return Misfit{"`colwise` would cut through the parts of this fused weight and give wrong numbers", "use `packed_colwise`"};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Misfit> misfit(const PlannedModule& planned) {
+  const Style style = planned.style;
+  if (style == Style::kReplicated || style == Style::kMlaKvAProj) return std::nullopt;
+  if (is_expert_style(style)) return Misfit{named(style) + " is for the experts of a mixture of experts", "remove the rule"};
+  const Kind kind = kind_of(planned.module);
+  switch (kind) {
+    case Kind::kEmbedding:
+      return embedding_misfit(style);
+    case Kind::kNorm:
+      return Misfit{named(style) + " cannot cut a norm, which needs all its features", "remove the rule"};
+    case Kind::kHeadNorm:
+      if (style == Style::kColwise || (style == Style::kKvReplicated && planned.module.role == Role::kKNorm))
+        return std::nullopt;
+      return Misfit{named(style) + " is not for a norm with a weight of its own for each head", "use `colwise`"};
+    default:
+      return linear_misfit(planned.module, style, kind);
+  }
+}
+
+std::optional<Layout> output_layout(Style style, Layout input) {
+  if (input == Layout::kSharded) return style == Style::kRowwise ? std::optional(Layout::kWhole) : std::nullopt;
+  switch (style) {
+    case Style::kRowwise:
+      return std::nullopt;
+    case Style::kColwise:
+    case Style::kPackedColwise:
+    case Style::kKvReplicated:
+      return Layout::kSharded;
+    default:
+      return Layout::kWhole;
+  }
+}
+
+}  // namespace tp
