@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace tp {
+
+// One logical CPU that this process may use, and where it sits.
+struct Cpu {
+  int id = 0;
+  int numa = 0;
+  int package = 0;
+  int core = 0;  // within the package; hyperthreads share one
+  bool operator==(const Cpu&) const = default;
+};
+
+// The CPUs of the affinity mask (so of the cpuset) in an order that keeps hyperthreads of a core, then cores of a NUMA node,
+// together. `root` prefixes /sys, for tests.
+std::vector<Cpu> usable_cpus(const std::string& root = "");
+
+// Cores among them (a core with two hyperthreads counts once), at most what the cgroup's CPU quota pays for; at least 1.
+int usable_cores(const std::vector<Cpu>& cpus, const std::string& root = "");
+
+// CPUs of rank `local_rank` of `local_size`: equal, contiguous, disjoint shares of whole cores when every rank can have
+// `threads` CPUs of its own; otherwise all CPUs for everybody, since a mask smaller than the threads makes them take turns.
+std::vector<int> cpus_of_rank(const std::vector<Cpu>& cpus, int local_rank, int local_size, int threads);
+
+// Binds the calling process. Throws Error when the kernel refuses.
+void bind_to_cpus(const std::vector<int>& cpus);
+
+}  // namespace tp

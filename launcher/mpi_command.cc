@@ -1,0 +1,90 @@
+#include "launcher/mpi_command.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <regex>
+
+#include "launcher/program_path.h"
+#include "sharding/error.h"
+
+namespace tp {
+namespace {
+
+constexpr const char* kInstall = "install Open MPI 4.1 or newer (Debian: apt-get install openmpi-bin)";
+
+std::string version_text() {
+  FILE* pipe = popen("mpirun --version 2>&1 </dev/null", "r");
+  if (pipe == nullptr) throw Error("mpirun", "cannot be run", kInstall);
+  std::string text;
+  char buffer[512];
+  while (const size_t n = fread(buffer, 1, sizeof(buffer), pipe)) text.append(buffer, n);
+  pclose(pipe);
+  return text;
+}
+
+void add_parameter(MpiCommand& command, const std::string& name, const std::string& value) {
+  command.argv.insert(command.argv.end(), {"--mca", name, value});
+}
+
+}  // namespace
+
+std::optional<MpiVersion> parse_mpi_version(const std::string& text) {
+  static const std::regex pattern(R"(\(Open MPI\) (\d+)\.(\d+)\.?(\d*))");
+  std::smatch match;
+  if (!std::regex_search(text, match, pattern)) return std::nullopt;
+  return MpiVersion{std::stoi(match[1]), std::stoi(match[2]), match[3].length() > 0 ? std::stoi(match[3]) : 0};
+}
+
+MpiVersion detect_mpi_version() {
+  if (!find_program("mpirun")) throw Error("mpirun", "not found in PATH", kInstall);
+  const std::string text = version_text();
+  const auto version = parse_mpi_version(text);
+  if (!version) throw Error("mpirun", "is not Open MPI's: " + text.substr(0, text.find('\n')), kInstall);
+  if (version->major < 4 || (version->major == 4 && version->minor < 1)) {
+    throw Error("mpirun", "Open MPI " + std::to_string(version->major) + "." + std::to_string(version->minor) + " is too old",
+                kInstall);
+  }
+  return *version;
+}
+
+MpiCommand mpi_command(const MpiVersion& version, const MpiRequest& request) {
+  const bool prrte = version.major >= 5;  // 5.x replaced ORTE by PRRTE: other names for what belongs to the launcher
+  MpiCommand command;
+  // `--oversubscribe` went with 5.0; this spelling is understood by both. tprun binds ranks itself (affinity.h): Open MPI's
+  // own default pins 1 or 2 ranks to one core each and 3 to none.
+  command.argv = {"mpirun", "-n", std::to_string(request.nproc), "--map-by", ":OVERSUBSCRIBE", "--bind-to", "none"};
+  // One host: shared memory and loopback. Probing for other transports costs start-up time, and may pick a bridge.
+  add_parameter(command, "pml", "ob1");
+  add_parameter(command, "btl", prrte ? "self,sm" : "self,vader");
+  add_parameter(command, prrte ? "btl_sm_backing_directory" : "btl_vader_backing_directory", request.runtime_dir);
+  const std::string interface = request.interface.empty() ? "lo" : request.interface;
+  add_parameter(command, "btl_tcp_if_include", interface);
+  if (request.nproc > request.cores) add_parameter(command, "mpi_yield_when_idle", "1");
+  // mpirun must leave the grace to tprun.
+  const std::string kill_after = std::to_string(static_cast<int64_t>(std::ceil(request.grace_s)) + 5);
+  if (prrte) {
+    command.argv.insert(command.argv.end(),
+                        {"--prtemca", "prte_if_include", interface, "--prtemca", "odls_base_sigkill_timeout", kill_after});
+  } else {
+    add_parameter(command, "plm", "isolated");
+    add_parameter(command, "oob_tcp_if_include", interface);
+    add_parameter(command, "odls_base_sigkill_timeout", kill_after);
+  }
+  command.env["TMPDIR"] = request.runtime_dir;
+  command.argv.insert(command.argv.end(), request.program.begin(), request.program.end());
+  return command;
+}
+
+bool require_root_opt_in(unsigned uid, bool option, const std::optional<std::string>& allow,
+                         const std::optional<std::string>& confirm) {
+  if (uid != 0) return false;
+  if (!option && !(allow == "1" && confirm == "1")) {
+    throw Error("root", "mpirun does not start ranks as root unless you say so",
+                "add --allow-run-as-root, or set OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1, or run as "
+                "another user");
+  }
+  return true;
+}
+
+}  // namespace tp

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tp {
+
+struct MpiVersion {
+  int major = 0, minor = 0, patch = 0;
+};
+
+// From what `mpirun --version` prints; nullopt when that is not Open MPI.
+std::optional<MpiVersion> parse_mpi_version(const std::string& text);
+
+// Runs `mpirun --version`. Throws Error: no mpirun in PATH, not Open MPI, older than 4.1.
+MpiVersion detect_mpi_version();
+
+struct MpiRequest {
+  int nproc = 1;
+  int cores = 1;  // usable on this host
+  double grace_s = 10;
+  std::string interface;              // --interface; empty = loopback, since all ranks are here
+  std::filesystem::path runtime_dir;  // for Open MPI's own files
+  std::vector<std::string> program;   // what mpirun starts once per rank
+};
+
+struct MpiCommand {
+  std::vector<std::string> argv;
+  std::map<std::string, std::string> env;  // for mpirun, beside its parent's
+};
+
+// The command line and environment that start `request` with this version of Open MPI.
+MpiCommand mpi_command(const MpiVersion& version, const MpiRequest& request);
+
+// mpirun refuses to run as root, and so does tprun unless the user opted in: the option, or Open MPI's two variables. Throws
+// Error that names both. `uid` is the effective user id.
+bool require_root_opt_in(unsigned uid, bool option, const std::optional<std::string>& allow,
+                         const std::optional<std::string>& confirm);
+
+}  // namespace tp

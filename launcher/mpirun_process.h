@@ -1,0 +1,38 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+
+#include "launcher/mpi_command.h"
+
+namespace tp {
+
+// The running mpirun. It is in a process group of its own, so that Ctrl-C reaches tprun alone; SIGTERM, SIGINT and SIGHUP are
+// blocked in it; it dies with tprun. What it writes is kept, since tprun tells the story of a failure itself.
+class MpirunProcess {
+ public:
+  explicit MpirunProcess(const MpiCommand& command);
+  ~MpirunProcess();
+  MpirunProcess(const MpirunProcess&) = delete;
+  MpirunProcess& operator=(const MpirunProcess&) = delete;
+
+  int output_fd() const { return output_fd_; }  // -1 once it is closed
+  void read_output();
+  void reap();  // after SIGCHLD
+  void kill();
+  bool ended() const { return ended_; }
+  int code() const { return code_; }      // exit code, when no signal ended it
+  int signal() const { return signal_; }  // that ended it; 0 = none
+  bool is_pending(int number) const;      // was it sent a signal that it has blocked?
+  const std::string& output() const { return output_; }
+
+ private:
+  pid_t pid_ = 0;
+  int output_fd_ = -1;
+  bool ended_ = false;
+  int code_ = 0, signal_ = 0;
+  std::string output_;
+};
+
+}  // namespace tp

@@ -1,0 +1,280 @@
+#include "launcher/option_table.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace tp {
+namespace {
+
+constexpr auto kFlag = OptionType::kFlag;
+constexpr auto kText = OptionType::kText;
+constexpr auto kTexts = OptionType::kTexts;
+constexpr auto kCount = OptionType::kCount;
+constexpr auto kNumber = OptionType::kNumber;
+constexpr auto kLauncher = OptionGoal::kLauncher;
+constexpr auto kJob = OptionGoal::kJob;
+constexpr auto kBoth = OptionGoal::kBoth;
+
+constexpr std::string_view kNoHosts = "this version starts ranks on one host";
+constexpr std::string_view kNoChat = "this version has no chat templates";
+constexpr std::string_view kNoCompiler = "this version compiles no programs";
+
+std::vector<OptionRow> launch_rows() {
+  constexpr auto kG = OptionGroup::kLaunch;
+  return {
+      {"nproc-per-node",
+       kText,
+       kG,
+       kLauncher,
+       "N|auto",
+       "",
+       "1; with TPU chips all devices",
+       "ranks on this host; auto = all devices (--device cpu: all cores). Also -n, -np",
+       {},
+       ""},
+      {"nnodes", kCount, kG, kLauncher, "N", "1", "", "hosts of the job", {}, ""},
+      {"node-rank", kCount, kG, kLauncher, "I", "0", "", "which of the hosts this one is", {}, ""},
+      {"master-addr", kText, kG, kLauncher, "HOST", "", "127.0.0.1", "MASTER_ADDR of the ranks", {}, ""},
+      {"master-port", kCount, kG, kLauncher, "PORT", "", "a free port", "MASTER_PORT of the ranks", {}, ""},
+      {"host", kText, kG, kLauncher, "A[:N],B[:N]", "", "", "hosts to start ranks on", {}, kNoHosts},
+      {"hostfile", kText, kG, kLauncher, "FILE", "", "", "file of hosts to start ranks on, as mpirun reads it", {}, kNoHosts},
+      {"launch-agent", kText, kG, kLauncher, "CMD", "", "ssh", "what starts a process on another host", {}, kNoHosts},
+      {"device",
+       kText,
+       kG,
+       kBoth,
+       "cpu|tpu",
+       "",
+       "tpu where usable chips are found, else cpu",
+       "where the ranks compute",
+       {"cpu", "tpu"},
+       ""},
+      {"pjrt-plugin",
+       kText,
+       kG,
+       kBoth,
+       "FILE",
+       "",
+       "libtpu",
+       "PJRT plugin of the chips (TPU_LIBRARY_PATH of a program)",
+       {},
+       ""},
+      {"threads", kCount, kG, kBoth, "N", "", "OMP_NUM_THREADS, else cores / ranks", "threads of each rank", {}, ""},
+      {"log-dir", kText, kG, kLauncher, "DIR", "", "", "write a file per rank and stream", {}, ""},
+      {"tee", kFlag, kG, kLauncher, "", "", "", "show what goes to --log-dir on the console too, even with --quiet", {}, ""},
+      {"quiet", kFlag, kG, kLauncher, "", "", "", "console: rank 0's standard output and errors of the job alone", {}, ""},
+      {"timeout", kNumber, kG, kBoth, "SECONDS", "300", "", "bound on start-up and on each collective", {}, ""},
+      {"grace", kNumber, kG, kLauncher, "SECONDS", "10", "", "what ranks get between SIGTERM and SIGKILL", {}, ""},
+      {"interface", kText, kG, kLauncher, "NAME|SUBNET", "", "lo on one host", "network of every layer", {}, ""},
+      {"max-restarts",
+       kCount,
+       kG,
+       kLauncher,
+       "N",
+       "0",
+       "",
+       "start the whole job again after a failure, N times at most",
+       {},
+       ""},
+      {"allow-run-as-root", kFlag, kG, kLauncher, "", "", "", "let mpirun start ranks as root", {}, ""},
+      {"dry-run", kFlag, kG, kLauncher, "", "", "", "check everything, print what would run, start nothing", {}, ""},
+      {"host-root", kText, kG, kLauncher, "DIR", "", "/", "for tests: look for /sys, /dev and /proc under DIR", {}, ""},
+      {"help", kFlag, kG, kLauncher, "", "", "", "print this text. Also -h", {}, ""},
+      {"version", kFlag, kG, kLauncher, "", "", "", "print the version. Also -V", {}, ""},
+  };
+}
+
+std::vector<OptionRow> model_rows() {
+  constexpr auto kG = OptionGroup::kModel;
+  return {
+      {"model", kText, kG, kBoth, "DIR|org/name", "", "", "checkpoint; a name is looked up in the Hugging Face cache", {}, ""},
+      {"plan", kText, kG, kBoth, "FILE|auto", "auto", "", "tp_plan; auto = the default of the model's family", {}, ""},
+      {"override", kTexts, kG, kBoth, "PATTERN=STYLE", "", "", "one rule laid over the plan (repeatable)", {}, ""},
+      {"dtype",
+       kText,
+       kG,
+       kBoth,
+       "auto|float32|bfloat16|float16",
+       "auto",
+       "",
+       "dtype of the weights and the cache",
+       {"auto", "float32", "bfloat16", "float16"},
+       ""},
+      {"tied",
+       kText,
+       kG,
+       kBoth,
+       "reject|untie|vocab_parallel",
+       "",
+       "as the plan says, else reject",
+       "what to do with tied embeddings",
+       {"reject", "untie", "vocab_parallel"},
+       ""},
+      {"weights",
+       kText,
+       kG,
+       kJob,
+       "KIND",
+       "",
+       "",
+       "how the weights are kept",
+       {},
+       "this version keeps weights as they are stored"},
+      {"load-format", kText, kG, kJob, "mmap|copy", "mmap", "", "map the checkpoint or copy it", {"mmap", "copy"}, ""},
+      {"tokenizer", kText, kG, kBoth, "DIR|FILE", "", "the model's", "a tokenizer.json or a directory that has one", {}, ""},
+      {"tp", kCount, kG, kLauncher, "N", "", "--nproc-per-node", "tp_size of `plan`", {}, ""},
+      {"topology", kText, kG, kLauncher, "NAME", "", "", "topology of `plan aot`", {}, kNoCompiler},
+      {"kernels", kText, kG, kJob, "DIR", "", "", "kernels for the chips", {}, "this version has no kernels"},
+  };
+}
+
+std::vector<OptionRow> generate_rows() {
+  constexpr auto kG = OptionGroup::kGenerate;
+  return {
+      {"prompt", kText, kG, kJob, "TEXT", "", "", "the prompt", {}, ""},
+      {"prompt-file", kText, kG, kJob, "FILE", "", "", "file that is the prompt, byte for byte", {}, ""},
+      {"input", kText, kG, kJob, "FILE.jsonl", "", "", "prompts, one JSON object a line", {}, ""},
+      {"ids", kText, kG, kJob, "1,2,3", "", "", "the prompt as token ids", {}, ""},
+      {"chat", kFlag, kG, kJob, "", "", "", "the prompt is a message to the assistant", {}, kNoChat},
+      {"system", kText, kG, kJob, "TEXT", "", "", "system message of --chat", {}, kNoChat},
+      {"chat-template", kText, kG, kJob, "FILE", "", "", "template of --chat", {}, kNoChat},
+      {"max-new-tokens", kCount, kG, kJob, "N", "", "generation_config.json, else 20", "tokens to generate at most", {}, ""},
+      {"do-sample", kFlag, kG, kJob, "", "", "generation_config.json, else false", "sample instead of greedy", {}, ""},
+      {"temperature", kNumber, kG, kJob, "X", "", "generation_config.json, else 1", "divides the logits; 0 = greedy", {}, ""},
+      {"top-k", kCount, kG, kJob, "N", "", "generation_config.json, else 0", "sample among the N likeliest; 0 = all", {}, ""},
+      {"top-p",
+       kNumber,
+       kG,
+       kJob,
+       "X",
+       "",
+       "generation_config.json, else 1",
+       "sample among the likeliest that reach X",
+       {},
+       ""},
+      {"min-p", kNumber, kG, kJob, "X", "", "generation_config.json, else 0", "sample among those of X times the best", {}, ""},
+      {"repetition-penalty",
+       kNumber,
+       kG,
+       kJob,
+       "X",
+       "",
+       "generation_config.json, else 1",
+       "penalty on tokens already there",
+       {},
+       ""},
+      {"seed", kCount, kG, kJob, "N", "0", "", "seed of the sampler", {}, ""},
+      {"stop", kTexts, kG, kJob, "TEXT", "", "", "end the continuation at TEXT (repeatable)", {}, ""},
+      {"ignore-eos", kFlag, kG, kJob, "", "", "", "generate on after the end of sequence", {}, ""},
+      {"no-echo", kFlag, kG, kJob, "", "", "", "print the continuation alone", {}, ""},
+      {"cache-len",
+       kCount,
+       kG,
+       kBoth,
+       "N",
+       "",
+       "what the longest prompt + max-new-tokens needs",
+       "positions of the cache",
+       {},
+       ""},
+      {"batch", kCount, kG, kJob, "N", "1", "", "prompts in flight", {}, ""},
+      {"disable-compile", kFlag, kG, kJob, "", "", "", "run op by op", {}, kNoCompiler},
+      {"compile-cache", kText, kG, kJob, "DIR", "", "", "keep compiled programs in DIR", {}, kNoCompiler},
+      {"dump-hlo", kText, kG, kJob, "DIR", "", "", "write the programs to DIR", {}, kNoCompiler},
+      {"prefix-cache",
+       kFlag,
+       kG,
+       kJob,
+       "",
+       "",
+       "",
+       "reuse the cache of common beginnings",
+       {},
+       "this version has no prefix cache"},
+      {"resume", kFlag, kG, kJob, "", "", "", "go on after the last line of --output", {}, "this version cannot resume"},
+      {"show-config", kFlag, kG, kLauncher, "", "", "", "print the generation settings and where they come from", {}, ""},
+  };
+}
+
+std::vector<OptionRow> report_rows() {
+  constexpr auto kG = OptionGroup::kReports;
+  return {
+      {"format", kText, kG, kJob, "text|json", "text", "", "form of the output", {"text", "json"}, ""},
+      {"output", kText, kG, kJob, "FILE", "", "standard output", "where the output goes", {}, ""},
+      {"stats", kText, kG, kJob, "FILE", "", "", "write counts and speeds as JSON", {}, ""},
+      {"trace", kText, kG, kJob, "FILE", "", "", "write a timeline", {}, "this version writes no timeline"},
+      {"json", kFlag, kG, kBoth, "", "", "", "devices, env, plan, bench: print JSON", {}, ""},
+      {"rank", kCount, kG, kLauncher, "R", "", "", "env: the variables of rank R", {}, ""},
+      {"prompt-tokens", kCount, kG, kJob, "N", "128", "", "bench: length of the prompt", {}, ""},
+      {"no-special", kFlag, kG, kLauncher, "", "", "", "tokenize: add no special tokens", {}, ""},
+      {"decode", kFlag, kG, kLauncher, "", "", "", "tokenize: ids to text", {}, ""},
+      {"skip-special", kFlag, kG, kLauncher, "", "", "", "tokenize --decode: leave special tokens out", {}, ""},
+      {"stream", kFlag, kG, kLauncher, "", "", "", "tokenize --decode: the pieces that streaming prints", {}, ""},
+  };
+}
+
+}  // namespace
+
+const std::vector<OptionRow>& option_table() {
+  static const std::vector<OptionRow> table = [] {
+    std::vector<OptionRow> rows;
+    for (auto part : {launch_rows(), model_rows(), generate_rows(), report_rows()}) {
+      rows.insert(rows.end(), part.begin(), part.end());
+    }
+    return rows;
+  }();
+  return table;
+}
+
+const OptionRow& option_row(std::string_view name) {
+  const auto& table = option_table();
+  const auto row = std::find_if(table.begin(), table.end(), [&](const OptionRow& r) { return r.name == name; });
+  if (row == table.end()) throw std::logic_error("no option row: " + std::string(name));
+  return *row;
+}
+
+std::vector<std::string> option_names() {
+  std::vector<std::string> names;
+  for (const OptionRow& row : option_table()) names.push_back("--" + std::string(row.name));
+  return names;
+}
+
+std::string_view group_title(OptionGroup group) {
+  switch (group) {
+    case OptionGroup::kLaunch:
+      return "Launch";
+    case OptionGroup::kModel:
+      return "Model";
+    case OptionGroup::kGenerate:
+      return "Generate";
+    case OptionGroup::kReports:
+      return "Output and reports";
+  }
+  throw std::logic_error("option group");
+}
+
+const std::vector<CommandRow>& command_table() {
+  static const std::vector<CommandRow> table = {
+      {"generate", {}, true, "continue prompts", ""},
+      {"chat", {}, true, "talk to the model", "this version has no chat"},
+      {"serve", {}, true, "answer HTTP requests", "this version has no server"},
+      {"score", {}, true, "likelihood of texts", ""},
+      {"bench", {}, true, "speed of the model on these ranks", ""},
+      {"devices", {}, false, "TPU chips of this host", ""},
+      {"env", {}, false, "launch environment as shell assignments", ""},
+      {"plan", {"check", "show", "suggest", "aot"}, false, "prove, print or choose how weights are split", ""},
+      {"tokenize", {}, false, "texts to ids and back", ""},
+      {"doctor", {}, false, "what this host would trip over", ""},
+      {"completion", {"bash", "zsh"}, false, "shell completion, to be evaluated", ""},
+  };
+  return table;
+}
+
+const CommandRow* find_command(std::string_view name) {
+  for (const CommandRow& row : command_table()) {
+    if (row.name == name) return &row;
+  }
+  return nullptr;
+}
+
+}  // namespace tp

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launcher/console.h"
+#include "launcher/control.h"
+#include "launcher/mpi_command.h"
+
+namespace tp {
+
+// One attempt to run a job: what mpirun is told, and what each rank is told once it has reported in.
+struct SuperviseRequest {
+  MpiCommand mpi;
+  std::string job_id;
+  int world_size = 1;
+  double timeout_s = 300;  // until every rank has reported in
+  double grace_s = 10;     // between SIGTERM and SIGKILL
+  std::function<RankStart(const RankHello&)> start_of;
+  std::optional<std::string> input;  // what rank 0 reads; nullopt = tprun's own standard input
+};
+
+struct JobResult {
+  int code = 0;          // as cli.md
+  bool stopped = false;  // tprun (or mpirun) was told to stop: no restart
+  bool started = false;  // the ranks were started
+  std::string error;     // what happened, for the end of standard error; empty when all is well or was asked for
+};
+
+// Blocks the signals that supervision handles, for this thread and those made later. Call first in main.
+void block_supervised_signals();
+
+// Starts mpirun and stays with the job to its end. Every process of the job that mpirun or the ranks still know is gone when
+// it returns; descendants that slipped away are for JobGuard.
+JobResult supervise(const SuperviseRequest& request, Console& console);
+
+}  // namespace tp

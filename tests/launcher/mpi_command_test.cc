@@ -1,0 +1,62 @@
+#include "launcher/mpi_command.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "launcher/shell_quote.h"
+#include "sharding/error.h"
+
+namespace tp {
+namespace {
+
+MpiRequest request_of(int nproc, int cores) {
+  return {nproc, cores, 10, "", "/run/j", {"/opt/tprun-exec"}};
+}
+
+TEST(MpiVersion, IsReadFromBothForms) {
+  const auto old_form = parse_mpi_version("mpirun (Open MPI) 4.1.4\n\nReport bugs to http://www.open-mpi.org/\n");
+  ASSERT_TRUE(old_form);
+  EXPECT_EQ(old_form->major, 4);
+  EXPECT_EQ(old_form->minor, 1);
+  EXPECT_EQ(old_form->patch, 4);
+  const auto new_form = parse_mpi_version("mpirun (Open MPI) 5.0.6rc2\n");
+  ASSERT_TRUE(new_form);
+  EXPECT_EQ(new_form->major, 5);
+  EXPECT_FALSE(parse_mpi_version("HYDRA build details:\n    Version: 4.1\n"));
+}
+
+TEST(MpiCommand, UsesTheNamesOfVersion4) {
+  EXPECT_EQ(shell_line(mpi_command({4, 1, 4}, request_of(2, 8)).argv),
+            "mpirun -n 2 --map-by :OVERSUBSCRIBE --bind-to none --mca pml ob1 --mca btl self,vader "
+            "--mca btl_vader_backing_directory /run/j --mca btl_tcp_if_include lo --mca plm isolated "
+            "--mca oob_tcp_if_include lo --mca odls_base_sigkill_timeout 15 /opt/tprun-exec");
+}
+
+TEST(MpiCommand, UsesTheNamesOfVersion5) {
+  EXPECT_EQ(shell_line(mpi_command({5, 0, 6}, request_of(2, 8)).argv),
+            "mpirun -n 2 --map-by :OVERSUBSCRIBE --bind-to none --mca pml ob1 --mca btl self,sm "
+            "--mca btl_sm_backing_directory /run/j --mca btl_tcp_if_include lo --prtemca prte_if_include lo "
+            "--prtemca odls_base_sigkill_timeout 15 /opt/tprun-exec");
+}
+
+TEST(MpiCommand, LetsRanksYieldWhenThereAreMoreThanCores) {
+  const std::string line = shell_line(mpi_command({4, 1, 4}, request_of(4, 2)).argv);
+  EXPECT_THAT(line, ::testing::HasSubstr("--mca mpi_yield_when_idle 1"));
+}
+
+TEST(RootOptIn, IsTheOptionOrBothVariables) {
+  EXPECT_FALSE(require_root_opt_in(1000, false, std::nullopt, std::nullopt));
+  EXPECT_TRUE(require_root_opt_in(0, true, std::nullopt, std::nullopt));
+  EXPECT_TRUE(require_root_opt_in(0, false, "1", "1"));
+  try {
+    require_root_opt_in(0, false, "1", std::nullopt);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.text(),
+              "root: mpirun does not start ranks as root unless you say so\n  fix: add --allow-run-as-root, or set "
+              "OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1, or run as another user");
+  }
+}
+
+}  // namespace
+}  // namespace tp
