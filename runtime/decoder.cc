@@ -52,11 +52,13 @@ Decoder::Layer Decoder::layer(int index) const {
   AttentionSpec& attention = layer.attention;
   attention.layer = index;
   attention.head_dim = attention.v_head_dim = config_.head_dim;
-  if (config_.fused_qkv) {
-    // The shards of the parts are equal, so the local rows divide as the heads of the whole weight do.
-    const int64_t heads = layer.qkv.features / config_.head_dim;
-    attention.kv_heads_local = heads * config_.num_kv_heads / (config_.num_heads + 2 * config_.num_kv_heads);
-    attention.heads_local = heads - 2 * attention.kv_heads_local;
+  if (config_.qkv_per_head) {
+    attention.heads_local = attention.kv_heads_local = layer.qkv.features / (3 * config_.head_dim);
+  } else if (config_.fused_qkv) {
+    const PlannedModule* qkv = table_.module(Role::kQkv, index);
+    const std::vector<int64_t> features = part_features_local(qkv->module, qkv->style, table_.tp_size());
+    attention.heads_local = features[0] / config_.head_dim;
+    attention.kv_heads_local = features[1] / config_.head_dim;
   } else {
     attention.heads_local = layer.q.features / config_.head_dim;
     attention.kv_heads_local = layer.k.features / config_.head_dim;

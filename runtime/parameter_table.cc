@@ -2,7 +2,7 @@
 
 namespace tp {
 
-ParameterTable::ParameterTable(const ResolvedPlan& plan, const ModelConfig& config, int rank) {
+ParameterTable::ParameterTable(const ResolvedPlan& plan, const ModelConfig& config, int rank) : tp_size_(plan.tp_size) {
   std::string embedding;
   for (const PlannedModule& planned : plan.modules) {
     const ModuleSpec& module = planned.module;

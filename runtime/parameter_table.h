@@ -37,6 +37,7 @@ class ParameterTable {
   // The module with that role; nullptr when there is none.
   const PlannedModule* module(Role role, int layer) const;
 
+  int tp_size() const { return tp_size_; }
   int size() const { return static_cast<int>(parameters_.size()); }
   const Parameter& at(ParamId id) const { return parameters_[static_cast<size_t>(id)]; }
 
@@ -47,6 +48,7 @@ class ParameterTable {
   };
   const Entry* find(Role role, int layer) const;
 
+  int tp_size_ = 1;
   std::vector<Parameter> parameters_;
   std::map<std::pair<Role, int>, Entry> entries_;
 };
