@@ -59,6 +59,12 @@ PJRT_Buffer_Type pjrt_type(DType dtype) {
       return PJRT_Buffer_Type_S16;
     case DType::kI8:
       return PJRT_Buffer_Type_S8;
+    case DType::kU64:
+      return PJRT_Buffer_Type_U64;
+    case DType::kU32:
+      return PJRT_Buffer_Type_U32;
+    case DType::kU16:
+      return PJRT_Buffer_Type_U16;
     case DType::kU8:
       return PJRT_Buffer_Type_U8;
     case DType::kBool:

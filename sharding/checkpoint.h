@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sharding/parameters.h"
@@ -28,6 +29,24 @@ struct Checkpoint {
 // model.safetensors, or the files that model.safetensors.index.json names. Throws Error for missing files (all listed), a bad
 // index, bad headers.
 Checkpoint open_checkpoint(const std::filesystem::path& dir);
+
+// {tensor: file name} of the text of a model.safetensors.index.json that messages call `path`. Throws Error for another form
+// and for a file name that leads out of the directory.
+std::map<std::string, std::string> parse_safetensors_index(std::string_view text, const std::string& path);
+
+// Where a part of a module's weight lies: the whole of it, or [row_begin, row_begin + rows of `tensor`) of one expert.
+struct WeightSource {
+  const StoredTensor* tensor = nullptr;
+  int64_t expert = -1;  // -1: the tensor is the whole weight
+  int64_t row_begin = 0;
+};
+
+// The tensors that make up the weight of a module: one, or for experts that are stored apart experts x parts of them. Empty
+// when something is missing.
+std::vector<WeightSource> weight_sources(const Checkpoint& checkpoint, const ModuleSpec& module);
+
+// Stored tensors that no module of the tree uses, without those that are known to be no parameters (rotary_emb.inv_freq, …).
+std::vector<std::string> unused_tensors(const Checkpoint& checkpoint, const std::vector<ModuleSpec>& modules);
 
 // Every parameter of the module tree must be stored with its shape and a dtype that can be loaded; throws one Error that lists
 // what is missing or wrong. A missing lm_head is right when the embedding is tied.

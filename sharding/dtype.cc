@@ -14,7 +14,7 @@ struct Row {
   std::string_view torch;
 };
 
-constexpr std::array<Row, 12> kTable = {{
+constexpr std::array<Row, 15> kTable = {{
     {DType::kF64, 8, "F64", "float64"},
     {DType::kF32, 4, "F32", "float32"},
     {DType::kF16, 2, "F16", "float16"},
@@ -23,6 +23,9 @@ constexpr std::array<Row, 12> kTable = {{
     {DType::kI32, 4, "I32", "int32"},
     {DType::kI16, 2, "I16", "int16"},
     {DType::kI8, 1, "I8", "int8"},
+    {DType::kU64, 8, "U64", "uint64"},
+    {DType::kU32, 4, "U32", "uint32"},
+    {DType::kU16, 2, "U16", "uint16"},
     {DType::kU8, 1, "U8", "uint8"},
     {DType::kBool, 1, "BOOL", "bool"},
     {DType::kF8E4M3, 1, "F8_E4M3", "float8_e4m3fn"},

@@ -7,7 +7,7 @@
 namespace tp {
 
 // Element types as safetensors names them. Only kF32, kBF16 and kF16 can be a model's dtype.
-enum class DType { kF64, kF32, kF16, kBF16, kI64, kI32, kI16, kI8, kU8, kBool, kF8E4M3, kF8E5M2 };
+enum class DType { kF64, kF32, kF16, kBF16, kI64, kI32, kI16, kI8, kU64, kU32, kU16, kU8, kBool, kF8E4M3, kF8E5M2 };
 
 // Bytes of one element.
 int64_t size_bytes(DType dtype);

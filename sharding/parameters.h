@@ -24,10 +24,29 @@ enum class Role {
   kO,
   kQNorm,
   kKNorm,
+  kSinks,  // [heads], bare
   kGate,
   kUp,
   kGateUp,
   kDown,
+  // multi-head latent attention (MlaConfig)
+  kQA,       // [q_lora_rank, hidden]
+  kQANorm,   // [q_lora_rank]
+  kQB,       // [heads * (nope + rope), q_lora_rank], by heads
+  kKvA,      // [kv_lora_rank + rope, hidden]
+  kKvANorm,  // [kv_lora_rank]
+  kKvB,      // [heads * (nope + v), kv_lora_rank], by heads
+  // mixture of experts (MoeConfig)
+  kRouter,             // [experts, hidden]
+  kCorrectionBias,     // [experts], bare
+  kExpertsGateUp,      // [experts, 2 * intermediate, hidden], bare; dims 1 and 2 swapped with MoeConfig::clamped_swiglu
+  kExpertsGateUpBias,  // [experts, 2 * intermediate], bare
+  kExpertsDown,        // [experts, hidden, intermediate], bare; dims 1 and 2 swapped with MoeConfig::clamped_swiglu
+  kExpertsDownBias,    // [experts, hidden], bare
+  kSharedGate,
+  kSharedUp,
+  kSharedDown,
+  kSharedExpertGate,  // [1, hidden]
 };
 
 // A part of a fused weight along dim 0: `size` rows made of `heads` blocks (0 = plain features).
@@ -49,9 +68,15 @@ struct ModuleSpec {
   int64_t heads_out = 0, heads_in = 0;
   // Heads that stay together where a plan deals heads out unevenly (uneven_heads.h); 0 = the ranks divide them.
   int64_t heads_per_group = 0;
-  std::vector<FusedPart> parts;  // of dim 0; empty = not fused
+  std::vector<FusedPart> parts;  // of dim 0 (experts: of each expert's out dimension); empty = not fused
+  bool bare = false;             // the parameter is `name` itself, without ".weight" behind it
+  // A checkpoint may have one tensor per expert instead of the stacked one: their names with "*" for the expert's number,
+  // in the order in which they are joined along the expert's out dimension ("…experts.*.gate_proj.weight", "…up_proj…").
+  std::vector<std::string> per_expert;
+  // Another name that checkpoints use for the whole tensor; empty = none.
+  std::string stored_name;
 
-  std::string weight_name() const { return name + ".weight"; }
+  std::string weight_name() const { return bare ? name : name + ".weight"; }
   std::string bias_name() const { return name + ".bias"; }
 };
 

@@ -14,7 +14,7 @@ namespace tp {
 struct TensorEntry {
   DType dtype = DType::kF32;
   std::vector<int64_t> shape;
-  int64_t offset = 0;      // of the first byte, from the start of the file
+  int64_t offset = 0;  // of the first byte, from the start of the file
   int64_t size_bytes = 0;
 };
 

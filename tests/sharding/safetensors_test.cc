@@ -1,0 +1,140 @@
+#include "sharding/safetensors.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/sharding/written_files.h"
+
+namespace tp {
+namespace {
+
+class Safetensors : public WrittenFiles {
+ protected:
+  std::string refusal_of(const std::string& content) {
+    const std::filesystem::path path = write("m.safetensors", content);
+    return refusal([&] { read_safetensors_header(path); });
+  }
+  std::string refusal_of(const std::string& header, size_t data_bytes) { return refusal_of(safetensors(header, data_bytes)); }
+};
+
+constexpr const char* kCutOff = "\n  fix: the file is damaged or its download was cut off: get it again";
+
+TEST_F(Safetensors, ReadsTensorsInAnyOrderWithMetadataAndPadding) {
+  const std::string header =
+      R"({"__metadata__": {"format": "pt"}, "b": {"dtype": "BF16", "shape": [2, 3], "data_offsets": [4, 16]},
+                                 "a": {"data_offsets": [0, 4], "shape": [], "dtype": "F32"},
+                                 "none": {"dtype": "I64", "shape": [0], "data_offsets": [16, 16]}}   )";
+  const auto tensors = read_safetensors_header(write("m.safetensors", safetensors(header, 16)));
+  ASSERT_EQ(tensors.size(), 3u);
+  const auto begin = static_cast<int64_t>(8 + header.size());
+  EXPECT_EQ(tensors.at("a").dtype, DType::kF32);
+  EXPECT_EQ(tensors.at("a").shape, std::vector<int64_t>{});
+  EXPECT_EQ(tensors.at("a").offset, begin);
+  EXPECT_EQ(tensors.at("a").size_bytes, 4);
+  EXPECT_EQ(tensors.at("b").dtype, DType::kBF16);
+  EXPECT_EQ(tensors.at("b").shape, (std::vector<int64_t>{2, 3}));
+  EXPECT_EQ(tensors.at("b").offset, begin + 4);
+  EXPECT_EQ(tensors.at("b").size_bytes, 12);
+  EXPECT_EQ(tensors.at("none").size_bytes, 0);
+}
+
+TEST_F(Safetensors, RefusesFilesThatAreTooShort) {
+  EXPECT_EQ(refusal_of(""), std::string("m.safetensors: has 0 bytes, too few for a safetensors file") + kCutOff);
+  EXPECT_EQ(refusal_of("1234567"), std::string("m.safetensors: has 7 bytes, too few for a safetensors file") + kCutOff);
+}
+
+TEST_F(Safetensors, RefusesHeaderLengthsThatCannotBe) {
+  EXPECT_EQ(refusal_of(std::string(8, '\xff')),
+            "m.safetensors: not a safetensors file: its header would have 18446744073709551615 bytes, more than 100000000");
+  EXPECT_EQ(refusal_of(std::string(8, '\0')), "m.safetensors: not a safetensors file: its header has 0 bytes");
+  EXPECT_EQ(refusal_of("{", 0), "m.safetensors: not a safetensors file: its header has 1 bytes");
+  EXPECT_EQ(refusal_of(std::string("\x40\0\0\0\0\0\0\0{}", 10)),
+            std::string("m.safetensors: its header has 64 bytes, but the file ends after 2") + kCutOff);
+  EXPECT_EQ(refusal_of(std::string("\x01\xe1\xf5\x05\0\0\0\0{}", 10)),
+            "m.safetensors: not a safetensors file: its header would have 100000001 bytes, more than 100000000");
+}
+
+TEST_F(Safetensors, RefusesAGitLfsPointerByName) {
+  EXPECT_EQ(refusal_of("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 12\n"),
+            "m.safetensors: is a Git-LFS pointer, not the weights\n"
+            "  fix: run `git lfs pull` in the model's directory, or download the file");
+}
+
+TEST_F(Safetensors, RefusesATruncatedFile) {
+  EXPECT_EQ(refusal_of(R"({"a": {"dtype": "F32", "shape": [4], "data_offsets": [0, 16]}})", 12),
+            "m.safetensors: tensor `a`: reaches beyond the end of the file (82 bytes, needed: 86)" + std::string(kCutOff));
+}
+
+TEST_F(Safetensors, RefusesOverlapHoleAndRest) {
+  const std::string a = R"({"a": {"dtype": "F32", "shape": [4], "data_offsets": [0, 16]}, )";
+  EXPECT_EQ(refusal_of(a + R"("b": {"dtype": "U8", "shape": [4], "data_offsets": [12, 16]}})", 16),
+            "m.safetensors: tensor `b`: overlaps the tensor before it");
+  EXPECT_EQ(refusal_of(a + R"("b": {"dtype": "U8", "shape": [4], "data_offsets": [20, 24]}})", 24),
+            "m.safetensors: tensor `b`: leaves a hole of 4 bytes before it");
+  EXPECT_EQ(refusal_of(R"({"b": {"dtype": "U8", "shape": [4], "data_offsets": [4, 8]}})", 8),
+            "m.safetensors: tensor `b`: leaves a hole of 4 bytes before it");
+  EXPECT_EQ(refusal_of(R"({"b": {"dtype": "U8", "shape": [4], "data_offsets": [0, 4]}})", 8),
+            "m.safetensors: 4 bytes at the end belong to no tensor\n  fix: the file is damaged: get it again");
+}
+
+TEST_F(Safetensors, RefusesNumbersThatDoNotFit) {
+  const auto with = [&](const std::string& shape, const std::string& offsets) {
+    return refusal_of(R"({"a": {"dtype": "F32", "shape": )" + shape + R"(, "data_offsets": )" + offsets + "}}", 16);
+  };
+  EXPECT_EQ(with("[4294967296, 4294967296]", "[0, 16]"), "m.safetensors: tensor `a`: the product of its shape overflows");
+  EXPECT_EQ(with("[4]", "[16, 0]"), "m.safetensors: tensor `a`: data_offsets begin at 16 and end at 0");
+  EXPECT_EQ(with("[4]", "[0, 16, 16]"), "m.safetensors: tensor `a`: data_offsets has 3 numbers, not 2");
+  EXPECT_EQ(with("[5]", "[0, 16]"), "m.safetensors: tensor `a`: its shape needs 20 bytes, data_offsets give it 16");
+  EXPECT_EQ(with("[-4]", "[0, 16]"), "m.safetensors header:1:36: unexpected -4");
+  EXPECT_EQ(with("[4]", "[-16, 0]"), "m.safetensors header:1:58: unexpected -16");
+  EXPECT_EQ(with("[4.0]", "[0, 16]"), "m.safetensors header:1:37: unexpected 4.0");
+  EXPECT_EQ(with("[4]", "[9223372036854775800, 9223372036854775816]"),
+            "m.safetensors header:1:93: unexpected 9223372036854775816");
+  EXPECT_EQ(with("[0]", "[9223372036854775800, 9223372036854775800]"),
+            "m.safetensors: tensor `a`: lies beyond the end of the file");
+  EXPECT_EQ(with("[" +
+                     std::string(66, '1').replace(1, 65,
+                                                  [] {
+                                                    std::string s;
+                                                    for (int i = 0; i < 32; ++i) s += ",1";
+                                                    return s;
+                                                  }()) +
+                     "]",
+                 "[0, 4]"),
+            "m.safetensors header:1:98: more than 32 numbers in shape");
+}
+
+TEST_F(Safetensors, RefusesHeadersOfAnotherForm) {
+  EXPECT_EQ(refusal_of("[]", 0), "m.safetensors: not a safetensors file: its header does not begin with `{`");
+  EXPECT_THAT(refusal_of("{\"a\": ", 0), testing::StartsWith("m.safetensors header:1:6: not valid JSON: "));
+  EXPECT_EQ(refusal_of(R"({"a": 1})", 0), "m.safetensors header:1:8: unexpected 1");
+  EXPECT_EQ(refusal_of(R"({"a": {}})", 0), "m.safetensors: tensor `a`: needs dtype, shape and data_offsets");
+  EXPECT_EQ(refusal_of(R"({"a": {"dtype": "F32", "extra": 1}})", 0), "m.safetensors header:1:24: unexpected key `extra`");
+  EXPECT_EQ(refusal_of(R"({"a": {"shape": {"a": 1}}})", 0), "m.safetensors header:1:17: unexpected object");
+  EXPECT_EQ(refusal_of(R"({"a": {"dtype": [1]}})", 0), "m.safetensors header:1:17: unexpected array");
+  EXPECT_EQ(refusal_of(R"({"a": {"shape": 4}})", 0), "m.safetensors header:1:18: unexpected 4");
+  EXPECT_EQ(refusal_of(R"({"a": {"shape": [[4]]}})", 0), "m.safetensors header:1:18: nested more than 3 deep");
+  EXPECT_EQ(refusal_of("{\"a\": {\"shape\": " + std::string(1000000, '['), 0),
+            "m.safetensors header:1:18: nested more than 3 deep");
+  EXPECT_EQ(refusal_of(R"({"__metadata__": {"a": {"b": "c"}}})", 0), "m.safetensors header:1:24: unexpected object");
+  EXPECT_THAT(refusal_of(R"({"a": {"dtype": "F31", "shape": [4], "data_offsets": [0, 16]}})", 16),
+              testing::StartsWith("m.safetensors: tensor `a`: unknown dtype `F31`\n  fix: known ones are F64, F32, F16, BF16"));
+}
+
+TEST_F(Safetensors, RefusesDuplicateKeys) {
+  const std::string entry = R"({"dtype": "U8", "shape": [4], "data_offsets": [0, 4]})";
+  EXPECT_EQ(refusal_of("{\"a\": " + entry + ", \"a\": " + entry + "}", 4), "m.safetensors header:1:62: duplicate key `a`");
+  EXPECT_EQ(refusal_of(R"({"a": {"dtype": "U8", "dtype": "U8"}})", 4), "m.safetensors header:1:23: duplicate key `dtype`");
+  EXPECT_EQ(refusal_of(R"({"__metadata__": {"a": "b", "a": "b"}})", 4), "m.safetensors header:1:29: duplicate key `a`");
+}
+
+TEST_F(Safetensors, RefusesWhatIsNoFile) {
+  EXPECT_EQ(refusal([&] { read_safetensors_header(dir_ / "m.safetensors"); }), "m.safetensors: no such file");
+  std::filesystem::create_symlink("../blobs/0", dir_ / "m.safetensors");
+  EXPECT_EQ(refusal([&] { read_safetensors_header(dir_ / "m.safetensors"); }),
+            "m.safetensors: is a link to a file that does not exist");
+  EXPECT_EQ(refusal([&] { read_safetensors_header(dir_); }), "DIR: not a regular file");
+}
+
+}  // namespace
+}  // namespace tp
