@@ -1,6 +1,5 @@
 #include "sharding/checkpoint.h"
 
-#include <algorithm>
 #include <array>
 #include <set>
 #include <string_view>
@@ -192,8 +191,8 @@ std::vector<std::string> unused_tensors(const Checkpoint& checkpoint, const std:
                                                         ".attn.masked_bias"};
   std::vector<std::string> unused;
   for (const auto& [name, stored] : checkpoint.tensors) {
-    const bool buffer =
-        std::any_of(kBuffers.begin(), kBuffers.end(), [&](std::string_view end) { return name.ends_with(end); });
+    bool buffer = false;
+    for (const std::string_view ending : kBuffers) buffer = buffer || name.ends_with(ending);
     if (!buffer && !used.contains(&stored)) unused.push_back(name);
   }
   return unused;

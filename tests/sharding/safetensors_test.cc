@@ -89,19 +89,12 @@ TEST_F(Safetensors, RefusesNumbersThatDoNotFit) {
   EXPECT_EQ(with("[4]", "[-16, 0]"), "m.safetensors header:1:58: unexpected -16");
   EXPECT_EQ(with("[4.0]", "[0, 16]"), "m.safetensors header:1:37: unexpected 4.0");
   EXPECT_EQ(with("[4]", "[9223372036854775800, 9223372036854775816]"),
-            "m.safetensors header:1:93: unexpected 9223372036854775816");
+            "m.safetensors header:1:95: unexpected 9223372036854775816");
   EXPECT_EQ(with("[0]", "[9223372036854775800, 9223372036854775800]"),
             "m.safetensors: tensor `a`: lies beyond the end of the file");
-  EXPECT_EQ(with("[" +
-                     std::string(66, '1').replace(1, 65,
-                                                  [] {
-                                                    std::string s;
-                                                    for (int i = 0; i < 32; ++i) s += ",1";
-                                                    return s;
-                                                  }()) +
-                     "]",
-                 "[0, 4]"),
-            "m.safetensors header:1:98: more than 32 numbers in shape");
+  std::string ones = "[1";
+  for (int i = 0; i < 32; ++i) ones += ",1";
+  EXPECT_EQ(with(ones + "]", "[0, 4]"), "m.safetensors header:1:99: more than 32 numbers in shape");
 }
 
 TEST_F(Safetensors, RefusesHeadersOfAnotherForm) {
