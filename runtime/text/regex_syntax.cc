@@ -1,0 +1,501 @@
+#include "runtime/text/regex_syntax.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdint>
+#include <cstdio>
+#include <map>
+#include <stdexcept>
+#include <vector>
+
+#include "runtime/text/unicode_tables.h"
+#include "runtime/text/utf8.h"
+
+namespace tp {
+namespace {
+
+// The inside of a PCRE2 class: what follows is the same set on any side of `[^`.
+constexpr char kSpaceItems[] = R"(\x09-\x0d\x20\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000})";
+constexpr char kHexItems[] = "0-9a-fA-F";
+
+std::string escaped(char32_t c) {
+  char text[16];
+  std::snprintf(text, sizeof text, "\\x{%x}", static_cast<unsigned>(c));
+  return text;
+}
+
+// Items for the characters of a general category that PCRE2 may not know yet.
+std::string new_characters(std::string_view category) {
+  std::string items;
+  for (const NewCharacters& added : kNewCharacters) {
+    if (!added.category.starts_with(category)) continue;
+    for (const CharacterRange& range : added.characters) {
+      items += escaped(range.first);
+      if (range.last != range.first) items += "-" + escaped(range.last);
+    }
+  }
+  return items;
+}
+
+std::string category_items(const std::string& category) {
+  return "\\p{" + category + "}" + new_characters(category);
+}
+
+// Letters, marks, decimal and letter numbers, connectors and other alphabetic characters; of Latin-1 also the superscript
+// digits and fractions.
+std::string word_items() {
+  return category_items("L") + category_items("M") + category_items("Nd") + category_items("Nl") + category_items("Pc") +
+         "\\x{b2}\\x{b3}\\x{b9}\\x{bc}-\\x{be}\\x{24b6}-\\x{24e9}\\x{1f130}-\\x{1f149}\\x{1f150}-\\x{1f169}\\x{1f170}-\\x{"
+         "1f189}";
+}
+
+// The set of one code point that a class stands for. Items can be negated in place; parts (classes inside, complements) are
+// PCRE2 expressions of one character each.
+struct ClassSet {
+  std::string items;
+  std::vector<std::string> parts;
+
+  void add(const std::string& set_items, bool negated) {
+    if (negated) {
+      parts.push_back("[^" + set_items + "]");
+    } else {
+      items += set_items;
+    }
+  }
+  std::string expression(bool negated) const {
+    if (parts.empty()) {
+      if (items.empty()) return negated ? "(?s:.)" : "(?!)";
+      return (negated ? "[^" : "[") + items + "]";
+    }
+    std::string any = items.empty() ? "" : "[" + items + "]";
+    for (const std::string& part : parts) any += (any.empty() ? "" : "|") + part;
+    return negated ? "(?:(?!" + any + ")(?s:.))" : "(?:" + any + ")";
+  }
+};
+
+class Translator {
+ public:
+  explicit Translator(std::string_view pattern) : in_(pattern) {}
+
+  std::string run() {
+    while (at_ < in_.size()) translate();
+    return std::move(out_);
+  }
+
+ private:
+  [[noreturn]] void refuse(const std::string& what, size_t offset) const {
+    throw std::invalid_argument(what + " at offset " + std::to_string(offset));
+  }
+  bool next_is(std::string_view text) const { return in_.substr(at_).starts_with(text); }
+  char peek(size_t ahead = 0) const { return at_ + ahead < in_.size() ? in_[at_ + ahead] : '\0'; }
+  char32_t take_code_point() {
+    const CodePoint c = code_point_at(in_, at_);
+    at_ += c.size_bytes;
+    return c.value;
+  }
+
+  void atom(const std::string& text) {
+    atom_start_ = out_.size();
+    out_ += text;
+    quantified_ = false;
+  }
+
+  void translate() {
+    const char c = in_[at_];
+    if (c == '\\') return escape();
+    if (c == '[') {
+      ++at_;
+      return atom(bracket());
+    }
+    if (c == '(') return open_group();
+    if (c == ')') return close_group();
+    if (c == '*' || c == '+' || c == '?') return quantifier(std::string(1, c), 1);
+    if (c == '{') return interval();
+    if (c == '|' || c == '^' || c == '$') {
+      ++at_;
+      out_ += c;
+      atom_start_ = std::string::npos;
+      return;
+    }
+    if (c == '.') {
+      ++at_;
+      return atom(".");
+    }
+    literal(take_code_point());
+  }
+
+  void literal(char32_t c) {
+    atom(c < 0x80 && std::isalnum(static_cast<int>(c)) ? std::string(1, static_cast<char>(c)) : escaped(c));
+  }
+
+  // A quantifier after a quantifier repeats the whole of it: PCRE2 would take `{1,3}+` as possessive and refuse `a+*`.
+  void quantifier(const std::string& text, size_t size) {
+    if (atom_start_ == std::string::npos) refuse("nothing to repeat", at_);
+    if (quantified_) {
+      out_.insert(atom_start_, "(?:");
+      out_ += ")";
+    }
+    out_ += text;
+    at_ += size;
+    quantified_ = true;
+    // `*+`, `++` and `?+` are possessive, `*?` … lazy; an interval is never possessive, `{n}?` makes it optional.
+    const bool interval = text.size() > 1;
+    const bool fixed = interval && text.find(',') == std::string::npos;
+    if ((peek() == '?' && !fixed) || (peek() == '+' && !interval)) out_ += in_[at_++];
+  }
+
+  void interval() {
+    size_t end = at_ + 1;
+    std::string low, high;
+    bool comma = false;
+    while (end < in_.size() && (std::isdigit(static_cast<unsigned char>(in_[end])) || (in_[end] == ',' && !comma))) {
+      if (in_[end] == ',') {
+        comma = true;
+      } else {
+        (comma ? high : low) += in_[end];
+      }
+      ++end;
+    }
+    const bool valid =
+        end < in_.size() && in_[end] == '}' && !(low.empty() && high.empty()) && atom_start_ != std::string::npos;
+    if (!valid) {
+      ++at_;
+      return literal('{');
+    }
+    quantifier("{" + (low.empty() ? "0" : low) + (comma ? "," + high : "") + "}", end + 1 - at_);
+  }
+
+  void open_group() {
+    groups_.push_back(out_.size());
+    atom_start_ = std::string::npos;
+    if (peek(1) != '?') {
+      ++at_;
+      out_ += "(";
+      return;
+    }
+    for (const std::string_view plain : {"(?:", "(?=", "(?!", "(?<=", "(?<!", "(?>"}) {
+      if (!next_is(plain)) continue;
+      at_ += plain.size();
+      out_ += plain;
+      return;
+    }
+    if (next_is("(?#")) {
+      const size_t close = in_.find(')', at_);
+      if (close == std::string_view::npos) refuse("comment without end", at_);
+      at_ = close + 1;
+      groups_.pop_back();
+      return;
+    }
+    if (next_is("(?<")) {
+      const size_t close = in_.find('>', at_);
+      if (close == std::string_view::npos) refuse("group name without end", at_);
+      out_ += in_.substr(at_, close + 1 - at_);
+      at_ = close + 1;
+      return;
+    }
+    group_options();
+  }
+
+  // (?im-im) and (?im-im:…): `m` of Oniguruma is `s` of PCRE2.
+  void group_options() {
+    const size_t start = at_;
+    at_ += 2;
+    std::string options;
+    while (peek() == 'i' || peek() == 'm' || peek() == '-') {
+      options += peek() == 'm' ? 's' : peek();
+      ++at_;
+    }
+    if (peek() != ':' && peek() != ')')
+      refuse("group `" + std::string(in_.substr(start, at_ + 1 - start)) + "` is not supported", start);
+    out_ += "(?" + options + in_[at_];
+    if (in_[at_++] == ')') {
+      // The options hold to the end of the enclosing group and reach over its alternatives in both.
+      groups_.pop_back();
+    }
+  }
+
+  void close_group() {
+    if (groups_.empty()) refuse("unmatched `)`", at_);
+    ++at_;
+    out_ += ")";
+    atom_start_ = groups_.back();
+    groups_.pop_back();
+    quantified_ = false;
+  }
+
+  void escape() {
+    const size_t start = at_;
+    ClassSet set;
+    bool negated = false;
+    if (class_escape(set, negated)) return atom(set.expression(negated));
+    const char c = peek(1);
+    if (c == 'b' || c == 'B') {
+      at_ += 2;
+      const std::string w = "[" + word_items() + "]";
+      out_ += c == 'b' ? "(?:(?<=" + w + ")(?!" + w + ")|(?<!" + w + ")(?=" + w + "))"
+                       : "(?:(?<=" + w + ")(?=" + w + ")|(?<!" + w + ")(?!" + w + "))";
+      atom_start_ = std::string::npos;
+      return;
+    }
+    if (c == 'A' || c == 'z' || c == 'Z' || c == 'G') {
+      at_ += 2;
+      out_ += {'\\', c};
+      atom_start_ = std::string::npos;
+      return;
+    }
+    if (c == 'R' || c == 'X' || c == 'N' || (c >= '1' && c <= '9')) {
+      at_ += 2;
+      return atom({'\\', c});
+    }
+    literal(character_escape(start));
+  }
+
+  // \w \W \s \S \d \D \h \H \p{…} \P{…}: sets, inside and outside of a class.
+  bool class_escape(ClassSet& set, bool& negated) {
+    const char c = peek(1);
+    negated = c == 'W' || c == 'S' || c == 'D' || c == 'H' || c == 'P';
+    switch (c) {
+      case 'w':
+      case 'W':
+        set.items = word_items();
+        break;
+      case 's':
+      case 'S':
+        set.items = kSpaceItems;
+        break;
+      case 'd':
+      case 'D':
+        set.items = category_items("Nd");
+        break;
+      case 'h':
+      case 'H':
+        set.items = kHexItems;
+        break;
+      case 'p':
+      case 'P':
+        return property(set, negated);
+      default:
+        return false;
+    }
+    at_ += 2;
+    return true;
+  }
+
+  bool property(ClassSet& set, bool& negated) {
+    const size_t start = at_;
+    const size_t close = in_.find('}', at_);
+    if (peek(2) != '{' || close == std::string_view::npos) refuse("property without {name}", start);
+    std::string name;
+    for (const char c : in_.substr(at_ + 3, close - at_ - 3)) {
+      if (c != ' ' && c != '_' && c != '-') name += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    }
+    at_ = close + 1;
+    if (name.starts_with('^')) {
+      negated = !negated;
+      name.erase(0, 1);
+    }
+    set.items = property_items(name, start);
+    return true;
+  }
+
+  std::string property_items(const std::string& name, size_t start) const {
+    static const std::map<std::string, std::string> kLongNames = {{"letter", "l"},
+                                                                  {"uppercaseletter", "lu"},
+                                                                  {"lowercaseletter", "ll"},
+                                                                  {"titlecaseletter", "lt"},
+                                                                  {"modifierletter", "lm"},
+                                                                  {"otherletter", "lo"},
+                                                                  {"mark", "m"},
+                                                                  {"nonspacingmark", "mn"},
+                                                                  {"spacingmark", "mc"},
+                                                                  {"enclosingmark", "me"},
+                                                                  {"number", "n"},
+                                                                  {"decimalnumber", "nd"},
+                                                                  {"letternumber", "nl"},
+                                                                  {"othernumber", "no"},
+                                                                  {"punctuation", "p"},
+                                                                  {"symbol", "s"},
+                                                                  {"mathsymbol", "sm"},
+                                                                  {"currencysymbol", "sc"},
+                                                                  {"modifiersymbol", "sk"},
+                                                                  {"othersymbol", "so"},
+                                                                  {"separator", "z"},
+                                                                  {"spaceseparator", "zs"},
+                                                                  {"other", "c"},
+                                                                  {"control", "cc"},
+                                                                  {"format", "cf"}};
+    static const std::map<std::string, std::string> kPosix = {
+        {"alpha", "\\p{Alphabetic}"}, {"upper", "\\p{Uppercase}"}, {"lower", "\\p{Lowercase}"}, {"space", kSpaceItems},
+        {"blank", "\\x09\\p{Zs}"},    {"cntrl", "\\p{Cc}"},        {"xdigit", kHexItems},       {"ascii", "\\x00-\\x7f"}};
+    if (name == "any") return "\\x{0}-\\x{10ffff}";
+    if (name == "digit") return category_items("Nd");
+    if (name == "word") return word_items();
+    if (name == "punct") return category_items("P") + category_items("S");
+    if (name == "alnum") return "\\p{Alphabetic}" + category_items("Nd");
+    if (const auto posix = kPosix.find(name); posix != kPosix.end()) return posix->second;
+    const auto long_name = kLongNames.find(name);
+    std::string category = long_name == kLongNames.end() ? name : long_name->second;
+    if (std::string_view("lmnpsz").find(category[0]) != std::string_view::npos && category.size() <= 2) {
+      category[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(category[0])));
+      return category_items(category);
+    }
+    if (category == "cc" || category == "cf" || category == "co") return "\\p{C" + category.substr(1) + "}";
+    if (name == "han") return "\\p{sc:Han}\\x{2ebf0}-\\x{2ee5d}\\x{31350}-\\x{323af}";
+    if (name.size() > 2) return "\\p{sc:" + name + "}";  // PCRE2 refuses a script that it does not know
+    refuse("property `" + name + "` is not supported", start);
+  }
+
+  // \t, \n, \x41, \x{41}, \u0041, \012, \. …
+  char32_t character_escape(size_t start) {
+    if (at_ + 1 >= in_.size()) refuse("`\\` at the end", start);
+    ++at_;
+    const char c = in_[at_];
+    static const std::map<char, char32_t> kNamed = {{'t', '\t'}, {'n', '\n'}, {'r', '\r'}, {'f', '\f'},
+                                                    {'v', '\v'}, {'a', 7},    {'e', 27}};
+    if (const auto named = kNamed.find(c); named != kNamed.end()) {
+      ++at_;
+      return named->second;
+    }
+    if (c == 'x' && peek(1) == '{') {
+      const size_t close = in_.find('}', at_);
+      if (close == std::string_view::npos) refuse("`\\x{` without end", start);
+      const char32_t value = number(in_.substr(at_ + 2, close - at_ - 2), 16, start);
+      at_ = close + 1;
+      return value;
+    }
+    if (c == 'x' || c == 'u') return digits_escape(c == 'x' ? 2 : 4, 16, c == 'u', start);
+    if (c == '0') {
+      --at_;
+      return digits_escape(3, 8, false, start);
+    }
+    if (std::isalnum(static_cast<unsigned char>(c))) refuse(std::string("`\\") + c + "` is not supported", start);
+    return take_code_point();
+  }
+
+  char32_t digits_escape(size_t most, int base, bool exact, size_t start) {
+    ++at_;
+    size_t size = 0;
+    while (size < most && std::isxdigit(static_cast<unsigned char>(peek(size))) &&
+           (base == 16 || (peek(size) >= '0' && peek(size) < '8')))
+      ++size;
+    if (size == 0 || (exact && size != most)) refuse("escape without its digits", start);
+    const char32_t value = number(in_.substr(at_, size), base, start);
+    at_ += size;
+    return value;
+  }
+
+  char32_t number(std::string_view digits, int base, size_t start) const {
+    uint64_t value = 0;
+    for (const char c : digits) {
+      if (!std::isxdigit(static_cast<unsigned char>(c)) || digits.size() > 8) refuse("bad number in an escape", start);
+      value = value * base +
+              static_cast<uint64_t>(std::isdigit(static_cast<unsigned char>(c)) ? c - '0' : std::tolower(c) - 'a' + 10);
+    }
+    if (digits.empty() || value > 0x10FFFF || (value >= 0xD800 && value < 0xE000)) refuse("no such character", start);
+    return static_cast<char32_t>(value);
+  }
+
+  // A class from after its `[` to its `]`, as an expression of one character.
+  std::string bracket() {
+    const size_t start = at_ - 1;
+    if (++depth_ > 32) refuse("classes nested too deep", start);
+    bool negated = false;
+    if (peek() == '^') {
+      negated = true;
+      ++at_;
+    }
+    ClassSet set;
+    std::string intersection;  // of the operands so far, as lookaheads
+    for (bool first = true;; first = false) {
+      if (at_ >= in_.size()) refuse("class without `]`", start);
+      if (in_[at_] == ']' && !(first && in_.find(']', at_ + 1) != std::string_view::npos)) break;
+      if (next_is("&&")) {
+        at_ += 2;
+        intersection += "(?=" + set.expression(false) + ")";
+        set = {};
+        continue;
+      }
+      class_item(set);
+    }
+    ++at_;
+    --depth_;
+    if (intersection.empty()) return set.expression(negated);
+    const std::string whole = "(?:" + intersection + set.expression(false) + ")";
+    return negated ? "(?:(?!" + whole + ")(?s:.))" : whole;
+  }
+
+  void class_item(ClassSet& set) {
+    if (next_is("[:")) {
+      if (posix_bracket(set)) return;
+    }
+    if (in_[at_] == '[') {
+      ++at_;
+      set.parts.push_back(bracket());
+      return;
+    }
+    ClassSet inner;
+    bool negated = false;
+    if (in_[at_] == '\\' && class_escape(inner, negated)) return set.add(inner.items, negated);
+    const char32_t low = class_character();
+    if (peek() != '-' || peek(1) == ']' || peek(1) == '\0') {
+      set.items += escaped(low);
+      return;
+    }
+    const size_t dash = at_++;
+    if (in_[at_] == '\\' && class_escape(inner, negated)) {  // [a-\d]: the dash stands for itself
+      set.items += escaped(low) + escaped('-');
+      return set.add(inner.items, negated);
+    }
+    if (in_[at_] == '[') refuse("range that ends in a class", dash);
+    const char32_t high = class_character();
+    if (high < low) refuse("empty range in a class", dash);
+    set.items += escaped(low) + "-" + escaped(high);
+  }
+
+  char32_t class_character() {
+    if (in_[at_] != '\\') return take_code_point();
+    if (peek(1) == 'b') {
+      at_ += 2;
+      return 8;
+    }
+    return character_escape(at_);
+  }
+
+  bool posix_bracket(ClassSet& set) {
+    const size_t close = in_.find(":]", at_);
+    if (close == std::string_view::npos) return false;
+    std::string name(in_.substr(at_ + 2, close - at_ - 2));
+    const bool negated = name.starts_with('^');
+    if (negated) name.erase(0, 1);
+    if (name.empty() || !std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::islower(c); })) return false;
+    set.add(property_items(name, at_), negated);
+    at_ = close + 2;
+    return true;
+  }
+
+  std::string_view in_;
+  size_t at_ = 0;
+  std::string out_;
+  size_t atom_start_ = std::string::npos;  // of the last atom in out_; npos when there is nothing to repeat
+  bool quantified_ = false;                // the last atom has a quantifier already
+  std::vector<size_t> groups_;             // where open groups start in out_
+  int depth_ = 0;                          // of nested classes
+};
+
+}  // namespace
+
+std::string pcre2_pattern(std::string_view oniguruma) {
+  return Translator(oniguruma).run();
+}
+
+std::string literal_pattern(std::string_view text) {
+  std::string pattern;
+  for (size_t at = 0; at < text.size();) {
+    const CodePoint c = code_point_at(text, at);
+    pattern += escaped(c.value);
+    at += c.size_bytes;
+  }
+  return pattern;
+}
+
+}  // namespace tp
