@@ -1,9 +1,6 @@
 #include "runtime/tokenizer.h"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <unordered_map>
 #include <unordered_set>
@@ -17,6 +14,7 @@
 #include "runtime/text/pre_tokenizer.h"
 #include "runtime/text/utf8.h"
 #include "sharding/error.h"
+#include "sharding/json_document.h"
 
 namespace tp {
 namespace {
@@ -48,7 +46,7 @@ class HfTokenizer : public Tokenizer {
         pre_tokenizer_(read_part(root, "pre_tokenizer", read_pre_tokenizer)),
         post_processor_(read_part(root, "post_processor", read_post_processor)),
         decoder_(read_part(root, "decoder", read_decoder)) {
-    static const nlohmann::json kNone = nlohmann::json::array();
+    static const Json kNone = Json::array();
     added_.emplace(root.find("added_tokens").value_or(JsonNode(kNone, root.file())), *model_, normalizer_.get());
     if (!decoder_) decoder_ = joining_decoder();
   }
@@ -151,16 +149,8 @@ std::unique_ptr<StreamDecoder> HfTokenizer::stream(bool skip_special) const {
   return std::make_unique<HfStreamDecoder>(*this, skip_special);
 }
 
-nlohmann::json read_json(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw Error(path.string(), "cannot be read");
-  const std::string text((std::istreambuf_iterator<char>(file)), {});
-  try {
-    return nlohmann::json::parse(text);
-  } catch (const nlohmann::json::exception& e) {
-    throw Error(path.string(), e.what());
-  }
-}
+// A vocabulary of 260 thousand tokens with its merges has 2.3 million values.
+constexpr JsonLimits kLimits = {.values = 20'000'000, .size_bytes = int64_t{512} << 20};
 
 }  // namespace
 
@@ -169,7 +159,7 @@ std::shared_ptr<const Tokenizer> Tokenizer::load(const std::filesystem::path& pa
   if (!std::filesystem::exists(file)) {
     throw Error(file.string(), "there is no such file", "give a tokenizer.json, or a directory that has one, with --tokenizer");
   }
-  const nlohmann::json json = read_json(file);
+  const Json json = read_json_file(file, kLimits);
   return std::make_shared<HfTokenizer>(JsonNode(json, file.string()));
 }
 

@@ -93,7 +93,7 @@ class Bpe : public TokenModel {
 };
 
 // "left right" (older files) or ["left", "right"].
-bool read_pair(const nlohmann::json& merge, std::string_view& left, std::string_view& right) {
+bool read_pair(const Json& merge, std::string_view& left, std::string_view& right) {
   if (merge.is_array()) {
     if (merge.size() != 2 || !merge[0].is_string() || !merge[1].is_string()) return false;
     left = merge[0].get_ref<const std::string&>();
@@ -110,7 +110,7 @@ bool read_pair(const nlohmann::json& merge, std::string_view& left, std::string_
 }
 
 MergeTable read_merges(const JsonNode& node, const Vocabulary& vocabulary, const std::string& prefix) {
-  const nlohmann::json& merges = node.value();
+  const Json& merges = node.value();
   if (!merges.is_array()) node.fail("expected an array");
   MergeTable table(merges.size());
   std::string merged;

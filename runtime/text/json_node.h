@@ -1,10 +1,11 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "sharding/json_document.h"
 
 namespace tp {
 
@@ -12,7 +13,7 @@ namespace tp {
 // every accessor throws Error{where = the file, "WAY: what is wrong"} when the value is not what it asks for.
 class JsonNode {
  public:
-  JsonNode(const nlohmann::json& value, std::string file, std::string way = "")
+  JsonNode(const Json& value, std::string file, std::string way = "")
       : value_(&value), file_(std::move(file)), way_(std::move(way)) {}
 
   [[noreturn]] void fail(const std::string& what, const std::string& fix = "") const;
@@ -28,13 +29,13 @@ class JsonNode {
   bool flag(const std::string& key, bool otherwise) const;
   std::string text(const std::string& key, const std::string& otherwise) const;
 
-  const nlohmann::json& value() const { return *value_; }
+  const Json& value() const { return *value_; }
   const std::string& file() const { return file_; }
 
  private:
   void need_object() const;
 
-  const nlohmann::json* value_;
+  const Json* value_;
   std::string file_;
   std::string way_;
 };
