@@ -3,75 +3,15 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdint>
-#include <cstdio>
 #include <map>
 #include <stdexcept>
 #include <vector>
 
-#include "runtime/text/unicode_tables.h"
+#include "runtime/text/regex_sets.h"
 #include "runtime/text/utf8.h"
 
 namespace tp {
 namespace {
-
-// The inside of a PCRE2 class: what follows is the same set on any side of `[^`.
-constexpr char kSpaceItems[] = R"(\x09-\x0d\x20\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000})";
-constexpr char kHexItems[] = "0-9a-fA-F";
-
-std::string escaped(char32_t c) {
-  char text[16];
-  std::snprintf(text, sizeof text, "\\x{%x}", static_cast<unsigned>(c));
-  return text;
-}
-
-// Items for the characters of a general category that PCRE2 may not know yet.
-std::string new_characters(std::string_view category) {
-  std::string items;
-  for (const NewCharacters& added : kNewCharacters) {
-    if (!added.category.starts_with(category)) continue;
-    for (const CharacterRange& range : added.characters) {
-      items += escaped(range.first);
-      if (range.last != range.first) items += "-" + escaped(range.last);
-    }
-  }
-  return items;
-}
-
-std::string category_items(const std::string& category) {
-  return "\\p{" + category + "}" + new_characters(category);
-}
-
-// Letters, marks, decimal and letter numbers, connectors and other alphabetic characters; of Latin-1 also the superscript
-// digits and fractions.
-std::string word_items() {
-  return category_items("L") + category_items("M") + category_items("Nd") + category_items("Nl") + category_items("Pc") +
-         "\\x{b2}\\x{b3}\\x{b9}\\x{bc}-\\x{be}\\x{24b6}-\\x{24e9}\\x{1f130}-\\x{1f149}\\x{1f150}-\\x{1f169}\\x{1f170}-\\x{"
-         "1f189}";
-}
-
-// The set of one code point that a class stands for. Items can be negated in place; parts (classes inside, complements) are
-// PCRE2 expressions of one character each.
-struct ClassSet {
-  std::string items;
-  std::vector<std::string> parts;
-
-  void add(const std::string& set_items, bool negated) {
-    if (negated) {
-      parts.push_back("[^" + set_items + "]");
-    } else {
-      items += set_items;
-    }
-  }
-  std::string expression(bool negated) const {
-    if (parts.empty()) {
-      if (items.empty()) return negated ? "(?s:.)" : "(?!)";
-      return (negated ? "[^" : "[") + items + "]";
-    }
-    std::string any = items.empty() ? "" : "[" + items + "]";
-    for (const std::string& part : parts) any += (any.empty() ? "" : "|") + part;
-    return negated ? "(?:(?!" + any + ")(?s:.))" : "(?:" + any + ")";
-  }
-};
 
 class Translator {
  public:
@@ -125,7 +65,7 @@ class Translator {
   }
 
   void literal(char32_t c) {
-    atom(c < 0x80 && std::isalnum(static_cast<int>(c)) ? std::string(1, static_cast<char>(c)) : escaped(c));
+    atom(c < 0x80 && std::isalnum(static_cast<int>(c)) ? std::string(1, static_cast<char>(c)) : escaped_character(c));
   }
 
   // A quantifier after a quantifier repeats the whole of it: PCRE2 would take `{1,3}+` as possessive and refuse `a+*`.
@@ -261,7 +201,7 @@ class Translator {
         break;
       case 's':
       case 'S':
-        set.items = kSpaceItems;
+        set.items = space_items();
         break;
       case 'd':
       case 'D':
@@ -269,7 +209,7 @@ class Translator {
         break;
       case 'h':
       case 'H':
-        set.items = kHexItems;
+        set.items = hex_items();
         break;
       case 'p':
       case 'P':
@@ -294,55 +234,14 @@ class Translator {
       negated = !negated;
       name.erase(0, 1);
     }
-    set.items = property_items(name, start);
+    set.items = named_items(name, start);
     return true;
   }
 
-  std::string property_items(const std::string& name, size_t start) const {
-    static const std::map<std::string, std::string> kLongNames = {{"letter", "l"},
-                                                                  {"uppercaseletter", "lu"},
-                                                                  {"lowercaseletter", "ll"},
-                                                                  {"titlecaseletter", "lt"},
-                                                                  {"modifierletter", "lm"},
-                                                                  {"otherletter", "lo"},
-                                                                  {"mark", "m"},
-                                                                  {"nonspacingmark", "mn"},
-                                                                  {"spacingmark", "mc"},
-                                                                  {"enclosingmark", "me"},
-                                                                  {"number", "n"},
-                                                                  {"decimalnumber", "nd"},
-                                                                  {"letternumber", "nl"},
-                                                                  {"othernumber", "no"},
-                                                                  {"punctuation", "p"},
-                                                                  {"symbol", "s"},
-                                                                  {"mathsymbol", "sm"},
-                                                                  {"currencysymbol", "sc"},
-                                                                  {"modifiersymbol", "sk"},
-                                                                  {"othersymbol", "so"},
-                                                                  {"separator", "z"},
-                                                                  {"spaceseparator", "zs"},
-                                                                  {"other", "c"},
-                                                                  {"control", "cc"},
-                                                                  {"format", "cf"}};
-    static const std::map<std::string, std::string> kPosix = {
-        {"alpha", "\\p{Alphabetic}"}, {"upper", "\\p{Uppercase}"}, {"lower", "\\p{Lowercase}"}, {"space", kSpaceItems},
-        {"blank", "\\x09\\p{Zs}"},    {"cntrl", "\\p{Cc}"},        {"xdigit", kHexItems},       {"ascii", "\\x00-\\x7f"}};
-    if (name == "any") return "\\x{0}-\\x{10ffff}";
-    if (name == "digit") return category_items("Nd");
-    if (name == "word") return word_items();
-    if (name == "punct") return category_items("P") + category_items("S");
-    if (name == "alnum") return "\\p{Alphabetic}" + category_items("Nd");
-    if (const auto posix = kPosix.find(name); posix != kPosix.end()) return posix->second;
-    const auto long_name = kLongNames.find(name);
-    std::string category = long_name == kLongNames.end() ? name : long_name->second;
-    if (std::string_view("lmnpsz").find(category[0]) != std::string_view::npos && category.size() <= 2) {
-      category[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(category[0])));
-      return category_items(category);
-    }
-    if (category == "cc" || category == "cf" || category == "co") return "\\p{C" + category.substr(1) + "}";
-    if (name == "han") return "\\p{sc:Han}\\x{2ebf0}-\\x{2ee5d}\\x{31350}-\\x{323af}";
-    if (name.size() > 2) return "\\p{sc:" + name + "}";  // PCRE2 refuses a script that it does not know
-    refuse("property `" + name + "` is not supported", start);
+  std::string named_items(const std::string& name, size_t start) const {
+    std::string items = property_items(name);
+    if (items.empty()) refuse("property `" + name + "` is not supported", start);
+    return items;
   }
 
   // \t, \n, \x41, \x{41}, \u0041, \012, \. …
@@ -438,18 +337,18 @@ class Translator {
     if (in_[at_] == '\\' && class_escape(inner, negated)) return set.add(inner.items, negated);
     const char32_t low = class_character();
     if (peek() != '-' || peek(1) == ']' || peek(1) == '\0') {
-      set.items += escaped(low);
+      set.items += escaped_character(low);
       return;
     }
     const size_t dash = at_++;
     if (in_[at_] == '\\' && class_escape(inner, negated)) {  // [a-\d]: the dash stands for itself
-      set.items += escaped(low) + escaped('-');
+      set.items += escaped_character(low) + escaped_character('-');
       return set.add(inner.items, negated);
     }
     if (in_[at_] == '[') refuse("range that ends in a class", dash);
     const char32_t high = class_character();
     if (high < low) refuse("empty range in a class", dash);
-    set.items += escaped(low) + "-" + escaped(high);
+    set.items += escaped_character(low) + "-" + escaped_character(high);
   }
 
   char32_t class_character() {
@@ -468,7 +367,7 @@ class Translator {
     const bool negated = name.starts_with('^');
     if (negated) name.erase(0, 1);
     if (name.empty() || !std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::islower(c); })) return false;
-    set.add(property_items(name, at_), negated);
+    set.add(named_items(name, at_), negated);
     at_ = close + 2;
     return true;
   }
@@ -492,7 +391,7 @@ std::string literal_pattern(std::string_view text) {
   std::string pattern;
   for (size_t at = 0; at < text.size();) {
     const CodePoint c = code_point_at(text, at);
-    pattern += escaped(c.value);
+    pattern += escaped_character(c.value);
     at += c.size_bytes;
   }
   return pattern;
