@@ -2,27 +2,10 @@
 
 #include <algorithm>
 
+#include "sharding/layer_ranges.h"
 #include "sharding/plan_pattern.h"
 
 namespace tp {
-namespace {
-
-// "3,5-7" of ascending numbers.
-std::string ranges_of(const std::vector<int>& numbers) {
-  std::string text;
-  for (size_t i = 0; i < numbers.size();) {
-    size_t end = i;
-    while (end + 1 < numbers.size() && numbers[end + 1] == numbers[end] + 1) ++end;
-    if (!text.empty()) text += ",";
-    text += std::to_string(numbers[i]);
-    if (end > i) text += "-" + std::to_string(numbers[end]);
-    i = end + 1;
-  }
-  return text;
-}
-
-}  // namespace
-
 PlanFindings::PlanFindings(const ResolvedPlan& plan) : plan_(plan) {
   for (const PlannedModule& planned : plan.modules) ++layers_with_[pattern_of(planned.module.name)];
 }
@@ -38,19 +21,12 @@ void PlanFindings::add(const PlannedModule& module, std::string what, std::strin
   found->layers.push_back(module.module.layer);
 }
 
-std::string PlanFindings::subject(const Finding& finding) const {
-  const bool all = static_cast<int>(finding.layers.size()) == layers_with_.at(finding.pattern);
-  if (all) return finding.pattern;
-  std::string name = finding.pattern;
-  const std::string numbers = ranges_of(finding.layers);
-  name.replace(name.find('*'), 1, finding.layers.size() == 1 ? numbers : "[" + numbers + "]");
-  return name;
-}
-
 std::vector<PlanProblem> PlanFindings::problems() const {
   std::vector<PlanProblem> problems;
-  for (const Finding& finding : findings_)
-    problems.push_back({finding.where, subject(finding) + ": " + finding.what, finding.fix});
+  for (const Finding& finding : findings_) {
+    const std::string subject = name_in_layers(finding.pattern, finding.layers, layers_with_.at(finding.pattern));
+    problems.push_back({finding.where, subject + ": " + finding.what, finding.fix});
+  }
   return problems;
 }
 

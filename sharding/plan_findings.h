@@ -27,8 +27,6 @@ class PlanFindings {
     std::vector<int> layers;
   };
 
-  std::string subject(const Finding& finding) const;
-
   const ResolvedPlan& plan_;
   std::map<std::string, int> layers_with_;  // how many layers have a module of this pattern
   std::vector<Finding> findings_;
