@@ -2,27 +2,69 @@
 
 #include <cstdio>
 
+#include "launcher/devices_report.h"
+#include "launcher/env_report.h"
 #include "launcher/help.h"
 #include "launcher/launch_job.h"
 #include "launcher/launch_settings.h"
+#include "launcher/make_job.h"
+#include "launcher/option_table.h"
 #include "launcher/options_environment.h"
 #include "launcher/program_path.h"
+#include "launcher/tokenize.h"
+#include "runtime/job.h"
 #include "sharding/error.h"
 
 namespace tp {
 namespace {
 
-int run_program(const Options& options) {
-  if (options.program.empty()) throw Error("--", "no program follows", "tprun … -- PROGRAM [args]");
-  const LaunchSettings settings = launch_settings(options, environment("OMP_NUM_THREADS"));
-  const auto path = find_program(options.program[0]);
-  if (!path) throw Error(options.program[0], "no such program", "give its path, or put its directory into PATH");
-  return run_on_ranks(options, settings, options.program, std::nullopt);
-}
-
 int print(const std::string& text) {
   std::fputs(text.c_str(), stdout);
   return 0;
+}
+
+// Notes go to standard error before anything else does.
+void tell(const Options& options, const std::string& note) {
+  if (!note.empty() && !options.flag("quiet")) std::fprintf(stderr, "tprun: %s\n", note.c_str());
+}
+
+int print_devices(const Options& options) {
+  const std::string root = options.text("host-root");
+  const HostChips host = find_chips(root);
+  return print(options.flag("json") ? devices_json(host) : devices_text(host, root));
+}
+
+int print_env(const Options& options) {
+  const Environment preset = whole_environment();
+  const LaunchSettings settings = launch_settings(options, preset);
+  const LaunchEnv env = make_launch_env(launch_env_request(options, settings, preset));
+  tell(options, settings.device.note);
+  for (const std::string& note : env.notes) tell(options, note);
+  const auto rank = options.count("rank");
+  return print(options.flag("json") ? env_json(env, rank) : env_assignments(env, rank));
+}
+
+int run_program(const Options& options) {
+  if (options.program.empty()) throw Error("--", "no program follows", "tprun … -- PROGRAM [args]");
+  const LaunchSettings settings = launch_settings(options, whole_environment());
+  const auto path = find_program(options.program[0]);
+  if (!path) throw Error(options.program[0], "no such program", "give its path, or put its directory into PATH");
+  tell(options, settings.device.note);
+  return run_on_ranks(options, settings, options.program, std::nullopt);
+}
+
+int run_model(const Options& options) {
+  const LaunchSettings settings = launch_settings(options, whole_environment());
+  if (settings.device.device != "cpu")
+    throw Error("--device", "this version runs " + options.command + " on the CPU", "--device cpu");
+  const CheckedJob checked = make_job(options, settings);
+  tell(options, settings.device.note);
+  for (const std::string& note : checked.notes) tell(options, note);
+  if (options.flag("show-config")) {
+    for (const auto& [name, value] : checked.settings.shown)
+      std::fprintf(stderr, "tprun: %s = %s\n", name.c_str(), value.c_str());
+  }
+  return run_on_ranks(options, settings, {own_program("tprun-rank").string()}, to_json(checked.job) + "\n");
 }
 
 }  // namespace
@@ -33,6 +75,10 @@ int run_command(const Options& options) {
   if (options.has_program) return run_program(options);
   if (options.command.empty()) throw Error("", "no command", "`tprun --help` lists the commands; a program follows `--`");
   if (options.command == "completion") return print(completion_script(options.action));
+  if (options.command == "devices") return print_devices(options);
+  if (options.command == "env") return print_env(options);
+  if (options.command == "tokenize") return tokenize(options);
+  if (find_command(options.command)->on_ranks) return run_model(options);
   throw Error(options.command, "this version does not have it yet", "run a program: tprun … -- PROGRAM");
 }
 

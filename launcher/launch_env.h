@@ -1,15 +1,46 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
+#include <vector>
 
-#include "launcher/control.h"
+#include "launcher/chips.h"
+#include "launcher/port_lease.h"
 
 namespace tp {
 
 using Environment = std::map<std::string, std::string>;
 
-// What torchrun gives every rank, for a job on one host.
-Environment rank_environment(const RankHello& place, const std::string& master_addr, int master_port);
+// Everything that decides the environment of a job's ranks.
+struct LaunchEnvRequest {
+  int nproc = 1;  // ranks on this host
+  bool nproc_given = false;
+  std::optional<int> nnodes, node_rank, master_port;  // options
+  std::string master_addr;                            // option; empty = not given
+  bool tpu = false;                                   // --device tpu
+  bool check_counts = true;                           // off with an explicit plugin and no chip
+  HostChips chips;
+  std::string pjrt_plugin;  // absolute path; empty = not given
+  Environment preset;       // the environment of tprun; what is already set wins
+};
+
+// The environment of a launch (torchrun's variables and torch_tpu's), and the ports it names, held against other jobs.
+struct LaunchEnv {
+  Environment common;              // of every rank on this host
+  std::vector<Environment> ranks;  // of each local rank, beside the common ones
+  std::vector<std::string> notes;  // variables of another job that contradict this one
+  std::vector<PortLease> leases;
+  int nnodes = 1, node_rank = 0;
+};
+
+// One host: addresses are localhost:<free port>. Several hosts (more than one name in TPU_WORKER_HOSTNAMES, nnodes > 1 or
+// JOB_COMPLETION_INDEX): host:base+i with TORCH_TPU_BASE_PORT, MASTER_ADDR the first host, MASTER_PORT 29500. What is preset is
+// checked: number and form of addresses, duplicates, the topology's product, ports that are taken. Throws Error.
+LaunchEnv make_launch_env(const LaunchEnvRequest& request);
+
+// What a program that talks to libtpu directly needs beside that (torch_tpu exports the same by itself); local_rank indexes
+// env.ranks.
+Environment libtpu_environment(const LaunchEnv& env, int local_rank);
 
 }  // namespace tp

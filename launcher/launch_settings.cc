@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 
+#include "launcher/topology.h"
 #include "sharding/error.h"
 
 namespace tp {
@@ -10,10 +12,15 @@ namespace {
 
 constexpr int kMostRanks = 4096, kMostThreads = 4096;
 
-int rank_count(const Options& options, int cores) {
-  if (!options.given("nproc-per-node")) return 1;
+int rank_count(const Options& options, const LaunchSettings& settings) {
+  const bool tpu = settings.device.device == "tpu";
+  const int devices = settings.chips.device_count();
   const std::string text = options.text("nproc-per-node");
-  if (text == "auto") return cores;
+  if (!settings.nproc_given) return tpu && devices > 0 ? devices : 1;
+  if (text == "auto") {
+    if (tpu && devices == 0) throw Error("--nproc-per-node", "auto: no chip was found to count", "give a number");
+    return tpu ? devices : settings.cores;
+  }
   char* end = nullptr;
   const long count = std::strtol(text.c_str(), &end, 10);
   if (text.empty() || *end != '\0' || count < 1 || count > kMostRanks) {
@@ -24,7 +31,7 @@ int rank_count(const Options& options, int cores) {
 }
 
 // OMP_NUM_THREADS may be a list, one number per nesting level.
-int threads_of(const Options& options, const std::optional<std::string>& omp, int cores, int nproc) {
+int threads_of(const Options& options, const Environment& preset, int cores, int nproc) {
   if (const auto given = options.count("threads")) {
     if (*given < 1 || *given > kMostThreads) {
       throw Error("--threads", "`" + std::to_string(*given) + "` is not a number of threads",
@@ -32,7 +39,8 @@ int threads_of(const Options& options, const std::optional<std::string>& omp, in
     }
     return static_cast<int>(*given);
   }
-  const int from_omp = omp ? std::atoi(omp->c_str()) : 0;
+  const auto omp = preset.find("OMP_NUM_THREADS");
+  const int from_omp = omp != preset.end() ? std::atoi(omp->second.c_str()) : 0;
   return from_omp > 0 ? std::min(from_omp, kMostThreads) : std::max(1, cores / nproc);
 }
 
@@ -45,21 +53,56 @@ double seconds(const Options& options, const char* name, bool zero_allowed) {
   return value;
 }
 
+void settle_device(const Options& options, const Environment& preset, LaunchSettings& settings) {
+  const std::string root = options.text("host-root");
+  if (options.given("pjrt-plugin")) {
+    settings.pjrt_plugin = std::filesystem::absolute(options.text("pjrt-plugin"));
+    if (options.text("device") == "cpu")
+      throw Error("--pjrt-plugin", "is for chips, and --device is cpu", "leave one of them out");
+    require_pjrt_plugin(settings.pjrt_plugin);
+  }
+  if (options.text("device") != "cpu") settings.chips = find_chips(root);
+  settings.device = choose_device(options.text("device"), settings.chips, preset, !settings.pjrt_plugin.empty(), root);
+}
+
 }  // namespace
 
-LaunchSettings launch_settings(const Options& options, const std::optional<std::string>& omp_num_threads) {
+LaunchSettings launch_settings(const Options& options, const Environment& preset) {
   LaunchSettings settings;
   settings.cores = usable_cores(usable_cpus());
-  settings.nproc = rank_count(options, settings.cores);
+  settle_device(options, preset, settings);
+  settings.nproc_given = options.given("nproc-per-node");
+  settings.nproc = rank_count(options, settings);
+  if (settings.device.device == "tpu" && !settings.chips.usable.empty()) require_possible_count(settings.chips, settings.nproc);
   settings.threads_given = options.given("threads");
-  settings.threads = threads_of(options, omp_num_threads, settings.cores, settings.nproc);
+  settings.threads = threads_of(options, preset, settings.cores, settings.nproc);
   settings.timeout_s = seconds(options, "timeout", false);
   settings.grace_s = seconds(options, "grace", true);
   settings.max_restarts = static_cast<int>(std::min<int64_t>(*options.count("max-restarts"), 1000000));
-  if (*options.count("nnodes") != 1 || *options.count("node-rank") != 0) {
-    throw Error("--nnodes", "this version starts ranks on one host", "leave --nnodes and --node-rank out");
-  }
   return settings;
+}
+
+LaunchEnvRequest launch_env_request(const Options& options, const LaunchSettings& settings, const Environment& preset) {
+  LaunchEnvRequest request;
+  const auto number = [&](const char* name) -> std::optional<int> {
+    if (!options.given(name)) return std::nullopt;
+    const int64_t value = *options.count(name);
+    if (value > 1000000) throw Error("--" + std::string(name), std::to_string(value) + " is too large", "");
+    return static_cast<int>(value);
+  };
+  request.nproc = settings.nproc;
+  request.nproc_given = settings.nproc_given;
+  request.nnodes = number("nnodes");
+  request.node_rank = number("node-rank");
+  request.master_port = number("master-port");
+  if (request.nnodes == 0) throw Error("--nnodes", "`0` is not a number of hosts", "1 or more");
+  request.master_addr = options.text("master-addr");
+  request.tpu = settings.device.device == "tpu";
+  request.check_counts = !settings.chips.usable.empty();
+  request.chips = settings.chips;
+  request.pjrt_plugin = settings.pjrt_plugin;
+  request.preset = preset;
+  return request;
 }
 
 }  // namespace tp

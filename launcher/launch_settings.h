@@ -1,18 +1,22 @@
 #pragma once
 
-#include <optional>
 #include <string>
-#include <vector>
 
 #include "launcher/affinity.h"
+#include "launcher/chips.h"
+#include "launcher/device_choice.h"
+#include "launcher/launch_env.h"
 #include "launcher/options.h"
 
 namespace tp {
 
-// The launch options, checked against each other and against this host.
+// The launch options, checked against each other, the environment and this host.
 struct LaunchSettings {
   int nproc = 1;  // ranks on this host
-  std::string device = "cpu";
+  bool nproc_given = false;
+  DeviceChoice device;
+  std::string pjrt_plugin;  // absolute; empty = not given
+  HostChips chips;
   int threads = 1;  // of each rank
   bool threads_given = false;
   int cores = 1;  // that this process may use
@@ -21,7 +25,10 @@ struct LaunchSettings {
   int max_restarts = 0;
 };
 
-// Throws Error for counts and combinations that cannot be. `omp_num_threads` is the variable's value.
-LaunchSettings launch_settings(const Options& options, const std::optional<std::string>& omp_num_threads);
+// Throws Error for counts and combinations that cannot be.
+LaunchSettings launch_settings(const Options& options, const Environment& preset);
+
+// What make_launch_env() is to be asked.
+LaunchEnvRequest launch_env_request(const Options& options, const LaunchSettings& settings, const Environment& preset);
 
 }  // namespace tp

@@ -48,11 +48,4 @@ fs::path own_program(const std::string& name) {
   throw Error(here / name, "is missing", "install tprun again, or build the whole project");
 }
 
-fs::path plans_directory() {
-  const fs::path installed = own_directory().parent_path() / "share" / "tprun" / "plans";
-  std::error_code ignored;
-  if (fs::is_directory(installed, ignored)) return installed;
-  return TPRUN_PLANS_DIR;
-}
-
 }  // namespace tp

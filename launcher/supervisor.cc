@@ -40,11 +40,6 @@ sigset_t supervised_signals() {
   return set;
 }
 
-std::string signal_name(int number) {
-  const char* name = sigabbrev_np(number);
-  return name == nullptr ? "signal " + std::to_string(number) : "SIG" + std::string(name);
-}
-
 struct Rank {
   std::unique_ptr<FrameStream> stream;
   RankHello hello;
@@ -75,10 +70,7 @@ class Supervisor {
   void finish_output();
   bool all_reported() const;
   int connected() const;
-  std::string missing() const;
-  const Rank* first_failure() const;
-  JobResult result() const;
-  std::string failure_text(const Rank& rank) const;
+  JobFacts facts() const;
 
   const SuperviseRequest& request_;
   Console& console_;
@@ -109,7 +101,7 @@ JobResult Supervisor::run() {
   finish_output();
   close(listen_fd_);
   close(signal_fd_);
-  return result();
+  return judge_job(facts());
 }
 
 void Supervisor::tick() {
@@ -322,67 +314,21 @@ int Supervisor::connected() const {
   return static_cast<int>(std::count_if(ranks_.begin(), ranks_.end(), [](const Rank& r) { return r.stream != nullptr; }));
 }
 
-std::string Supervisor::missing() const {
-  std::string list;
+JobFacts Supervisor::facts() const {
+  JobFacts facts;
+  facts.started = started_;
+  facts.timed_out = timed_out_;
+  facts.output_closed = pipe_closed_;
+  facts.stop_signal = stop_signal_;
+  facts.mpirun_signal = killed_mpirun_ ? 0 : mpirun_->signal();
+  facts.mpirun_code = killed_mpirun_ ? 0 : mpirun_->code();
+  facts.mpirun_output = mpirun_->output();
+  facts.timeout_s = request_.timeout_s;
   for (size_t i = 0; i < ranks_.size(); ++i) {
-    if (!ranks_[i].stream) list += (list.empty() ? "" : ", ") + std::to_string(i);
+    const Rank& rank = ranks_[i];
+    facts.ranks.push_back({static_cast<int>(i), rank.hello.host, rank.exit, console_.last_lines(static_cast<int>(i))});
   }
-  return list;
-}
-
-// The rank that failed of itself before the others were told to stop.
-const Rank* Supervisor::first_failure() const {
-  const Rank* first = nullptr;
-  for (const Rank& rank : ranks_) {
-    if (!rank.exit || rank.exit->code == 0 || rank.exit->told) continue;
-    if (first == nullptr || rank.exit->time_ns < first->exit->time_ns) first = &rank;
-  }
-  return first;
-}
-
-std::string Supervisor::failure_text(const Rank& rank) const {
-  const std::string how = rank.exit->signal != 0 ? "was ended by " + signal_name(rank.exit->signal)
-                                                 : "exited with code " + std::to_string(rank.exit->code);
-  std::string text = "rank " + std::to_string(rank.hello.rank) + " on " + rank.hello.host + " " + how;
-  const std::vector<std::string> lines = console_.last_lines(rank.hello.rank);
-  if (!lines.empty()) text += "; its last lines:";
-  for (const std::string& line : lines) text += "\n  " + line;
-  return text;
-}
-
-JobResult Supervisor::result() const {
-  JobResult result;
-  result.started = started_;
-  if (stop_signal_ != 0) {
-    result.code = 128 + stop_signal_;
-    result.stopped = true;
-    result.error = "stopped by " + signal_name(stop_signal_);
-  } else if (pipe_closed_) {
-    result.code = 128 + SIGPIPE;
-    result.stopped = true;
-  } else if (mpirun_->signal() != 0 && !killed_mpirun_) {
-    result.code = 128 + mpirun_->signal();
-    result.error = "mpirun was ended by " + signal_name(mpirun_->signal());
-  } else if (timed_out_) {
-    result.code = 1;
-    result.error = "--timeout: ranks " + missing() + " did not start within " +
-                   std::to_string(static_cast<int64_t>(request_.timeout_s)) + " s" +
-                   (mpirun_->output().empty() ? "" : "; mpirun said:\n" + mpirun_->output());
-  } else if (const Rank* failed = first_failure()) {
-    result.code = failed->exit->code;
-    result.error = failure_text(*failed);
-  } else if (!started_) {
-    result.code = kExitRefused;
-    result.error = "mpirun could not start the ranks; it said:\n" + mpirun_->output();
-  } else if (mpirun_->code() != 0 && !killed_mpirun_) {
-    result.code = mpirun_->code();
-    result.error = "mpirun ended the job; it said:\n" + mpirun_->output();
-  } else if (ending_) {
-    const auto told = std::find_if(ranks_.begin(), ranks_.end(), [](const Rank& r) { return r.exit && r.exit->code != 0; });
-    result.code = told == ranks_.end() ? 1 : told->exit->code;
-    result.error = told == ranks_.end() ? "the job was ended" : failure_text(*told);
-  }
-  return result;
+  return facts;
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "launcher/console.h"
 #include "launcher/control.h"
+#include "launcher/job_outcome.h"
 #include "launcher/mpi_command.h"
 
 namespace tp {
@@ -21,13 +22,6 @@ struct SuperviseRequest {
   double grace_s = 10;     // between SIGTERM and SIGKILL
   std::function<RankStart(const RankHello&)> start_of;
   std::optional<std::string> input;  // what rank 0 reads; nullopt = tprun's own standard input
-};
-
-struct JobResult {
-  int code = 0;          // as cli.md
-  bool stopped = false;  // tprun (or mpirun) was told to stop: no restart
-  bool started = false;  // the ranks were started
-  std::string error;     // what happened, for the end of standard error; empty when all is well or was asked for
 };
 
 // Blocks the signals that supervision handles, for this thread and those made later. Call first in main.

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <filesystem>
+
+#include "launcher/options.h"
+#include "sharding/checkpoint.h"
+#include "sharding/model_config.h"
+#include "sharding/plan.h"
+#include "sharding/plan_yaml.h"
+
+namespace tp {
+
+// A model and plan that have been proven to fit one another for tp_size ranks; no weight has been read.
+struct CheckedModel {
+  std::filesystem::path dir;
+  ModelConfig config;
+  PlanRequest plan_request;
+  ResolvedPlan plan;
+  Checkpoint checkpoint;
+};
+
+// --plan, --override and --tied.
+PlanRequest plan_request(const Options& options);
+
+// Reads config, headers and plan of --model and checks all of it. Throws Error.
+CheckedModel check_model(const Options& options, int tp_size);
+
+}  // namespace tp

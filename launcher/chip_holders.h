@@ -1,0 +1,26 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launcher/chips.h"
+
+namespace tp {
+
+// Fills in who has a chip's device file open, from root + /proc/*/fd.
+void find_holders(const std::string& root, std::vector<Chip>& chips);
+
+// A process by its pid: the user's name (else number) and the command line.
+ChipHolder describe_process(const std::string& root, pid_t pid);
+
+// State of libtpu's lock file. A file that nobody holds is harmless, whoever it names.
+struct LibtpuLock {
+  bool exists = false;
+  bool held = false;
+  std::optional<ChipHolder> holder;  // when the kernel tells
+};
+LibtpuLock libtpu_lock(const std::filesystem::path& path = "/tmp/libtpu_lockfile");
+
+}  // namespace tp

@@ -1,0 +1,70 @@
+#include "launcher/jsonl_file.h"
+
+#include <fstream>
+#include <iostream>
+#include <vector>
+
+#include "sharding/error.h"
+#include "sharding/near_names.h"
+
+namespace tp {
+namespace {
+
+constexpr size_t kShownLines = 20;
+
+Json parse_line(const std::string& line) {
+  try {
+    Json value = parse_json(line, "");
+    if (!value.is_object()) throw Error("", "is not a JSON object");
+    return value;
+  } catch (const Error& error) {
+    // The place within the line is ":1:column".
+    const size_t colon = error.where().rfind(':');
+    const std::string column = colon == std::string::npos ? "" : "column " + error.where().substr(colon + 1) + ": ";
+    throw Error("", column + error.message());
+  }
+}
+
+}  // namespace
+
+void read_jsonl(const std::string& path, const std::function<void(const Json& object, int64_t line)>& take) {
+  std::ifstream file;
+  std::error_code ignored;
+  if (path != "-") {
+    if (std::filesystem::is_directory(path, ignored))
+      throw Error(path, "is a directory", "give a file of one JSON object per line");
+    file.open(path);
+    if (!file) throw Error(path, "cannot be read", "give a file of one JSON object per line");
+  }
+  std::istream& in = path == "-" ? std::cin : file;
+  std::vector<std::string> problems;
+  int64_t number = 0, objects = 0;
+  for (std::string line; std::getline(in, line);) {
+    ++number;
+    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    ++objects;
+    try {
+      take(parse_line(line), number);
+    } catch (const Error& error) {
+      problems.push_back("line " + std::to_string(number) + ": " + (error.where().empty() ? "" : error.where() + ": ") +
+                         error.message());
+    }
+  }
+  if (!problems.empty()) {
+    std::string text = std::to_string(problems.size()) + (problems.size() == 1 ? " bad line" : " bad lines");
+    for (size_t i = 0; i < problems.size() && i < kShownLines; ++i) text += "\n  " + problems[i];
+    if (problems.size() > kShownLines) text += "\n  … and " + std::to_string(problems.size() - kShownLines) + " more";
+    throw Error(path, text, "mend these lines; nothing was started");
+  }
+  if (objects == 0) throw Error(path, "has no line", "one JSON object per line");
+}
+
+void require_known_keys(const Json& object, const std::vector<std::string>& known) {
+  for (const auto& [key, value] : object.items()) {
+    if (std::find(known.begin(), known.end(), key) != known.end()) continue;
+    const std::string near = did_you_mean(key, known);
+    throw Error("", "unknown key `" + key + "`" + (near.empty() ? "" : "; " + near));
+  }
+}
+
+}  // namespace tp

@@ -1,0 +1,56 @@
+#include "launcher/model_path.h"
+
+#include <algorithm>
+
+#include "launcher/options_environment.h"
+#include "sharding/error.h"
+#include "sharding/json_document.h"
+
+namespace tp {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr int64_t kLongestRef = 256;
+
+fs::path hub_cache() {
+  if (const auto cache = environment("HF_HUB_CACHE")) return *cache;
+  if (const auto home = environment("HF_HOME")) return fs::path(*home) / "hub";
+  if (const auto cache = environment("XDG_CACHE_HOME")) return fs::path(*cache) / "huggingface" / "hub";
+  return fs::path(environment("HOME").value_or("/")) / ".cache" / "huggingface" / "hub";
+}
+
+fs::path cached_model(const std::string& name) {
+  const size_t slash = name.find('/');
+  const fs::path repo = hub_cache() / ("models--" + name.substr(0, slash) + "--" + name.substr(slash + 1));
+  const std::string fix = "download it first (`hf download " + name + "`), or give its directory";
+  std::error_code ignored;
+  if (!fs::exists(repo / "refs" / "main", ignored)) {
+    throw Error("--model", name + " is neither a directory nor in the Hugging Face cache (looked for " + repo.string() + ")",
+                fix);
+  }
+  std::string revision = read_text_file(repo / "refs" / "main", kLongestRef);
+  std::erase_if(revision, [](char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; });
+  const fs::path snapshot = repo / "snapshots" / revision;
+  if (revision.empty() || !fs::is_directory(snapshot, ignored)) {
+    throw Error("--model", "the Hugging Face cache has no files of " + name + " (looked for " + snapshot.string() + ")", fix);
+  }
+  return snapshot;
+}
+
+}  // namespace
+
+fs::path resolve_model(const std::string& model, bool file_allowed) {
+  if (model.empty()) throw Error("--model", "is needed", "--model DIR, or --model org/name");
+  std::error_code ignored;
+  if (fs::is_directory(model, ignored)) return model;
+  if (fs::exists(model, ignored)) {
+    if (file_allowed) return model;
+    throw Error("--model", model + " is a file", "give the directory that holds config.json and the weights");
+  }
+  const bool name =
+      std::count(model.begin(), model.end(), '/') == 1 && model.front() != '/' && model.front() != '.' && model.back() != '/';
+  if (name) return cached_model(model);
+  throw Error("--model", "no such directory: " + model, "give the directory that holds config.json and the weights");
+}
+
+}  // namespace tp

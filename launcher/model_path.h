@@ -1,0 +1,12 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace tp {
+
+// What --model names: a directory (or, for `plan`, a config.json), else org/name in the Hugging Face cache (HF_HUB_CACHE,
+// HF_HOME or ~/.cache/huggingface), at its revision `main`. Throws Error: neither, or not downloaded (says where it looked).
+std::filesystem::path resolve_model(const std::string& model, bool file_allowed);
+
+}  // namespace tp

@@ -1,0 +1,153 @@
+#!/usr/bin/env bash
+# Kills, signals and closed pipes: whatever happens to a job, tprun ends in time, with the right code, and nothing is left of it.
+# usage: faults.sh TPRUN [ROUNDS]   ROUNDS random kills after the fixed cases (default 4)
+set -u
+tprun=$1
+rounds=${2:-4}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+failures=0
+
+fail() {
+  echo "FAIL: $*"
+  failures=$((failures + 1))
+}
+
+# Processes whose environment has VARIABLE=VALUE.
+having() {
+  grep -lzxs "$1=$2" /proc/[0-9]*/environ | cut -d/ -f3 | grep -vx $$
+}
+
+# Waits for background tprun $1 and checks its code ($2), what is left of the job marked $3, and the time ($4 seconds).
+expect() {
+  local pid=$1 code=$2 mark=$3 bound=$4 start=$SECONDS rc
+  timeout 60 tail --pid="$pid" -s 0.05 -f /dev/null || kill -9 "$pid"
+  wait "$pid" 2>"$work/wait"
+  rc=$?
+  [ "$rc" = "$code" ] || { fail "$mark: code $rc, not $code"; sed 's/^/  /' "$work/$mark.err"; }
+  [ $((SECONDS - start)) -le "$bound" ] || fail "$mark: took $((SECONDS - start)) s, not $bound"
+  gone "$mark"
+}
+
+gone() {
+  local i
+  for i in $(seq 100); do
+    [ -z "$(having FAULT_MARK "$1")" ] && break
+    sleep 0.1
+  done
+  [ -z "$(having FAULT_MARK "$1")" ] || fail "$1: left $(having FAULT_MARK "$1" | tr '\n' ' ')"
+}
+
+# Starts a job of 2 ranks, marked $1, that sleeps in a shell's child, and waits until both ranks run.
+begin() {
+  local mark=$1
+  shift
+  rm -f "$work/$mark".ready.*
+  FAULT_MARK=$mark WORK=$work "$tprun" --device cpu -n 2 --grace 2 "$@" -- sh -c \
+    'echo $$ > $WORK/$FAULT_MARK.ready.$RANK; sleep 300 & wait; exit 9' >"$work/$mark.out" 2>"$work/$mark.err" </dev/null &
+  job=$!
+  local i
+  for i in $(seq 200); do
+    [ -s "$work/$mark.ready.0" ] && [ -s "$work/$mark.ready.1" ] && return
+    sleep 0.05
+  done
+  fail "$mark: did not start"
+}
+
+mpirun_of() { pgrep -P "$1" -x mpirun; }
+
+begin kill_rank
+kill -9 "$(cat "$work/kill_rank.ready.1")"
+expect $job 137 kill_rank 5
+grep -q "rank 1 on .* was ended by SIGKILL" "$work/kill_rank.err" || fail "kill_rank: the rank is not named"
+
+begin kill_exec
+kill -9 "$(ps -o ppid= "$(cat "$work/kill_exec.ready.0")" | tr -d ' ')"
+expect $job 137 kill_exec 5
+
+begin term_rank
+kill -TERM "$(cat "$work/term_rank.ready.0")"
+expect $job 143 term_rank 5
+
+for signal in KILL TERM INT; do
+  begin "mpirun_$signal"
+  kill -$signal "$(mpirun_of $job)"
+  expect $job $((128 + $(kill -l $signal))) "mpirun_$signal" 5
+done
+
+for signal in TERM HUP; do
+  begin "tprun_$signal"
+  kill -$signal $job
+  expect $job $((128 + $(kill -l $signal))) "tprun_$signal" 5
+done
+
+begin tprun_KILL
+kill -9 $job
+wait $job 2>"$work/wait"
+gone tprun_KILL
+
+# Ranks that ignore SIGTERM are killed after the grace.
+FAULT_MARK=stubborn "$tprun" --device cpu -n 2 --grace 1 -- sh -c 'trap "" TERM; [ $RANK = 1 ] && exit 5; while :; do sleep 1; done' \
+  >"$work/stubborn.out" 2>"$work/stubborn.err" </dev/null &
+expect $! 5 stubborn 5
+
+# A reader that has had enough.
+FAULT_MARK=head timeout 20 "$tprun" --device cpu -n 2 --grace 2 -- sh -c 'while :; do echo line $RANK; done' 2>"$work/head.err" | head -1 >"$work/head.out"
+code=${PIPESTATUS[0]}
+[ "$code" = 141 ] || fail "head: code $code"
+[ "$(cat "$work/head.out")" = "line 0" ] || fail "head: wrong line"
+gone head
+
+# A signal for the program goes to every rank.
+FAULT_MARK=usr1 WORK=$work "$tprun" --device cpu -n 2 -- sh -c 'trap "echo got $RANK; exit 0" USR1; echo > $WORK/usr1.ready.$RANK; while :; do sleep 0.1; done' \
+  >"$work/usr1.out" 2>"$work/usr1.err" </dev/null &
+job=$!
+for i in $(seq 100); do [ -e "$work/usr1.ready.0" ] && [ -e "$work/usr1.ready.1" ] && break; sleep 0.05; done
+kill -USR1 $job
+expect $job 0 usr1 5
+grep -q "got 0" "$work/usr1.out" && grep -q "got 1" "$work/usr1.err" || fail "usr1: not all ranks got it"
+
+# The first failure, with its last words at the very end, and a restart that helps.
+"$tprun" --device cpu -n 2 --max-restarts 2 -- sh -c "[ \$RANK = 1 ] && [ ! -e $work/second ] && { : > $work/second; echo last words >&2; exit 3; }; exit 0" \
+  2>"$work/restart.err" </dev/null
+code=$?
+[ $code = 0 ] || fail "restart: code $code"
+grep -q "rank 1 on .* exited with code 3; its last lines:" "$work/restart.err" || fail "restart: failure not told"
+
+# Many jobs at once, one of them beside a taken default port: no two meet on a port.
+for i in $(seq 20); do
+  ("$tprun" --device cpu -n 2 -- sh -c '[ $RANK = 0 ] && echo $MASTER_PORT; exit 0' >"$work/many.$i" 2>"$work/many.$i.err" </dev/null; echo $? >"$work/many.$i.rc") &
+done
+wait
+cat "$work"/many.*.rc | sort | uniq -c | grep -qx ' *20 0' || { fail "many: not all 20 ended well"; cat "$work"/many.*.err; }
+[ "$(cat "$work"/many.? "$work"/many.?? | sort -u | wc -l)" = 20 ] || fail "many: a port was given twice"
+
+# Random kills at random moments.
+for round in $(seq "$rounds"); do
+  mark=random_$round
+  signals=(KILL TERM INT)
+  signal=${signals[$((RANDOM % 3))]}
+  FAULT_MARK=$mark "$tprun" --device cpu -n 2 --grace 1 -- sh -c 'sleep 300 & wait; exit 9' >"$work/$mark.out" 2>"$work/$mark.err" </dev/null &
+  job=$!
+  sleep "0.$((RANDOM % 6))"
+  case $((RANDOM % 3)) in
+    0) victim=$job ;;
+    1) victim=$(mpirun_of $job) ;;
+    2) victim=$(having FAULT_MARK $mark | while read -r p; do [ "$(cat /proc/$p/comm 2>/dev/null)" = sh ] && echo "$p" && break; done) ;;
+  esac
+  kill -$signal ${victim:-$job} 2>"$work/kill"
+  start=$SECONDS
+  timeout 30 tail --pid=$job -s 0.05 -f /dev/null || fail "$mark: hangs after $signal to ${victim:-$job}"
+  wait $job 2>"$work/wait"
+  code=$?
+  want=$((128 + $(kill -l $signal)))
+  [ $code = $want ] || { fail "$mark: $signal to ${victim:-$job} (tprun is $job): code $code, not $want"; cat "$work/$mark.err"; }
+  [ $((SECONDS - start)) -le 4 ] || fail "$mark: took $((SECONDS - start)) s"
+  gone $mark
+done
+
+sleep 0.3
+[ -z "$(ls -d /dev/shm/tprun-"$(id -u)"-* 2>"$work/ls")" ] || echo "note: /dev/shm has directories of jobs that run elsewhere: $(ls -d /dev/shm/tprun-*)"
+[ $failures = 0 ] && echo "all faults handled"
+exit $((failures > 0))

@@ -1,0 +1,125 @@
+#include "launcher/launch_env.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "launcher/env_report.h"
+#include "sharding/error.h"
+
+namespace tp {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+
+LaunchEnvRequest tpu_request(int nproc, Environment preset = {}) {
+  LaunchEnvRequest request;
+  request.nproc = nproc;
+  request.tpu = true;
+  request.preset = std::move(preset);
+  for (int i = 0; i < nproc; ++i) request.chips.usable.push_back({"v4", "", "/dev/vfio/" + std::to_string(i), {}, {}, ""});
+  return request;
+}
+
+std::string refusal(const LaunchEnvRequest& request) {
+  try {
+    make_launch_env(request);
+  } catch (const Error& error) {
+    return error.text();
+  }
+  return "accepted";
+}
+
+TEST(LaunchEnv, IsTorchrunsOnCpu) {
+  LaunchEnvRequest request;
+  request.nproc = 2;
+  const LaunchEnv env = make_launch_env(request);
+  EXPECT_EQ(env.common.at("WORLD_SIZE"), "2");
+  EXPECT_EQ(env.common.at("LOCAL_WORLD_SIZE"), "2");
+  EXPECT_EQ(env.common.at("GROUP_RANK"), "0");
+  EXPECT_EQ(env.common.at("MASTER_ADDR"), "127.0.0.1");
+  EXPECT_EQ(env.common.size(), 5U);
+  EXPECT_EQ(env.ranks[1], (Environment{{"RANK", "1"}, {"LOCAL_RANK", "1"}}));
+}
+
+TEST(LaunchEnv, HasTorchTpusVariablesOnOneHost) {
+  const LaunchEnv env = make_launch_env(tpu_request(4));
+  EXPECT_EQ(env.common.at("TORCH_TPU_TOPOLOGY"), "2,2,1");
+  EXPECT_THAT(env.common.at("TORCH_TPU_SLICEBUILDER_ADDRESSES"),
+              MatchesRegex("localhost:[0-9]+,localhost:[0-9]+,localhost:[0-9]+,localhost:[0-9]+"));
+  EXPECT_EQ(env.common.at("TORCH_TPU_XPROF_SESSION_ID").size(), 19U);
+  const Environment direct = libtpu_environment(env, 1);
+  EXPECT_EQ(direct.at("CLOUD_TPU_TASK_ID"), "1");
+  EXPECT_EQ(direct.at("TPU_PROCESS_BOUNDS"), "2,2,1");
+  EXPECT_THAT(env.common.at("TORCH_TPU_SLICEBUILDER_ADDRESSES"), HasSubstr(":" + direct.at("TPU_PROCESS_PORT")));
+}
+
+TEST(LaunchEnv, CountsHostsNotVariables) {
+  // A TPU VM of one host sets the variable too, to one name.
+  EXPECT_EQ(make_launch_env(tpu_request(4, {{"TPU_WORKER_HOSTNAMES", "localhost"}})).nnodes, 1);
+  LaunchEnvRequest request = tpu_request(4, {{"TPU_WORKER_HOSTNAMES", "h0,h1"}, {"JOB_COMPLETION_INDEX", "1"}});
+  const LaunchEnv env = make_launch_env(request);
+  EXPECT_EQ(env.nnodes, 2);
+  EXPECT_EQ(env.common.at("NODE_RANK"), "1");
+  EXPECT_EQ(env.common.at("NNODES"), "2");
+  EXPECT_EQ(env.common.at("MASTER_ADDR"), "h0");
+  EXPECT_EQ(env.common.at("MASTER_PORT"), "29500");
+  EXPECT_EQ(env.common.at("TORCH_TPU_SLICEBUILDER_ADDRESSES"),
+            "h0:8070,h0:8071,h0:8072,h0:8073,h1:8070,h1:8071,h1:8072,h1:8073");
+  EXPECT_EQ(env.ranks[0].at("RANK"), "4");
+  request.nnodes = 3;
+  EXPECT_EQ(refusal(request),
+            "TPU_WORKER_HOSTNAMES: names 2 hosts, --nnodes is 3\n  fix: set it to the names of all hosts, with commas between");
+}
+
+TEST(LaunchEnv, LetsPresetsWinAndChecksThem) {
+  const char* list = "TORCH_TPU_SLICEBUILDER_ADDRESSES";
+  EXPECT_EQ(make_launch_env(tpu_request(2, {{list, "localhost:18071,localhost:18072"}})).common.at(list),
+            "localhost:18071,localhost:18072");
+  const std::string fix = "\n  fix: unset it, or set it to host:port of every rank";
+  EXPECT_EQ(refusal(tpu_request(2, {{list, "localhost:18071"}})), std::string(list) + ": has 1 addresses for 2 ranks" + fix);
+  EXPECT_EQ(refusal(tpu_request(2, {{list, "localhost:18071,localhost"}})),
+            std::string(list) + ": `localhost` is not host:port" + fix);
+  EXPECT_EQ(refusal(tpu_request(2, {{list, "localhost:18071,localhost:18071"}})),
+            std::string(list) + ": `localhost:18071` is there twice" + fix);
+  EXPECT_EQ(refusal(tpu_request(2, {{"TORCH_TPU_TOPOLOGY", "2,2,1"}})),
+            "TORCH_TPU_TOPOLOGY: `2,2,1` is not a topology of 2 ranks\n  fix: unset it, or set sizes whose product is 2");
+}
+
+TEST(LaunchEnv, TellsOfAnotherJobsLeftovers) {
+  EXPECT_THAT(make_launch_env(tpu_request(2, {{"TPU_PROCESS_BOUNDS", "2,2,1"}})).notes,
+              ::testing::ElementsAre("TPU_PROCESS_BOUNDS=2,2,1 is left over from another job (this one has 1,2,1): unset it"));
+}
+
+TEST(LaunchEnv, OfAPluginWithoutChipsIsALine) {
+  LaunchEnvRequest request = tpu_request(3);
+  request.chips = {};
+  request.check_counts = false;
+  request.pjrt_plugin = "/p.so";
+  const LaunchEnv env = make_launch_env(request);
+  EXPECT_EQ(env.common.at("TORCH_TPU_TOPOLOGY"), "1,3,1");
+  EXPECT_EQ(env.common.at("TPU_LIBRARY_PATH"), "/p.so");
+}
+
+TEST(EnvReport, IsForShellsAndPrograms) {
+  LaunchEnv env;
+  env.common = {{"A", "x y"}};
+  env.ranks = {{{"RANK", "0"}}, {{"RANK", "1"}}};
+  EXPECT_EQ(env_assignments(env, std::nullopt), "export A='x y'\n");
+  EXPECT_EQ(env_assignments(env, 1), "export A='x y'\nexport RANK=1\n");
+  EXPECT_EQ(env_json(env, std::nullopt), "{\"env\":{\"A\":\"x y\"},\"ranks\":[{\"RANK\":\"0\"},{\"RANK\":\"1\"}]}\n");
+  EXPECT_THROW(env_json(env, 2), Error);
+}
+
+TEST(PortLease, IsNeverGivenTwice) {
+  std::set<int> ports;
+  std::vector<PortLease> leases;
+  for (int i = 0; i < 200; ++i) {
+    leases.push_back(PortLease::any());
+    EXPECT_TRUE(ports.insert(leases.back().port()).second);
+  }
+  EXPECT_THROW(PortLease::exactly(leases[0].port(), "MASTER_PORT"), Error);
+}
+
+}  // namespace
+}  // namespace tp
