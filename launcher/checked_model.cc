@@ -1,9 +1,9 @@
 #include "launcher/checked_model.h"
 
 #include "launcher/model_path.h"
+#include "launcher/program_path.h"
 #include "sharding/parameters.h"
 #include "sharding/plan_check.h"
-#include "sharding/plans_dir.h"
 
 namespace tp {
 
@@ -26,7 +26,7 @@ CheckedModel check_model(const Options& options, int tp_size) {
   if (!model.plan_request.plan.empty()) {
     model.plan_request.plan = std::filesystem::absolute(model.plan_request.plan);
   }
-  model.plan = resolve_plan(load_plan(plan_request(options), model.config, plans_dir()), model.config, tp_size);
+  model.plan = resolve_plan(load_plan(plan_request(options), model.config, plans_directory()), model.config, tp_size);
   model.checkpoint = open_checkpoint(model.dir);
   require_tensors(model.checkpoint, module_tree(model.config), model.config);
   require_valid_plan(model.plan, model.config, model.checkpoint.find("lm_head.weight") != nullptr);

@@ -3,13 +3,14 @@
 #include <cstdio>
 
 #include "launcher/devices_report.h"
+#include "launcher/doctor.h"
 #include "launcher/env_report.h"
 #include "launcher/help.h"
 #include "launcher/launch_job.h"
 #include "launcher/launch_settings.h"
 #include "launcher/make_job.h"
-#include "launcher/option_table.h"
 #include "launcher/options_environment.h"
+#include "launcher/plan_commands.h"
 #include "launcher/program_path.h"
 #include "launcher/tokenize.h"
 #include "runtime/job.h"
@@ -77,9 +78,10 @@ int run_command(const Options& options) {
   if (options.command == "completion") return print(completion_script(options.action));
   if (options.command == "devices") return print_devices(options);
   if (options.command == "env") return print_env(options);
+  if (options.command == "plan") return run_plan(options);
+  if (options.command == "doctor") return print_findings(examine_host(options));
   if (options.command == "tokenize") return tokenize(options);
-  if (find_command(options.command)->on_ranks) return run_model(options);
-  throw Error(options.command, "this version does not have it yet", "run a program: tprun … -- PROGRAM");
+  return run_model(options);
 }
 
 }  // namespace tp

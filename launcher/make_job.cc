@@ -4,10 +4,10 @@
 #include <filesystem>
 
 #include "launcher/checked_model.h"
+#include "launcher/program_path.h"
 #include "launcher/prompts.h"
 #include "runtime/tokenizer.h"
 #include "sharding/error.h"
-#include "sharding/plans_dir.h"
 
 namespace tp {
 namespace fs = std::filesystem;
@@ -133,7 +133,7 @@ CheckedJob make_job(const Options& options, const LaunchSettings& launch) {
   job.command = options.command;
   job.model_dir = model.dir;
   job.plan = model.plan_request;
-  job.plans_dir = plans_dir();
+  job.plans_dir = plans_directory();
   job.tokenizer = tokenizer_path(options, model.dir);
   job.dtype = options.text("dtype");
   job.load_format = options.text("load-format");

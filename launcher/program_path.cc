@@ -48,4 +48,10 @@ fs::path own_program(const std::string& name) {
   throw Error(here / name, "is missing", "install tprun again, or build the whole project");
 }
 
+fs::path plans_directory() {
+  const fs::path installed = own_directory().parent_path() / "share" / "tprun" / "plans";
+  std::error_code ignored;
+  return fs::is_directory(installed, ignored) ? installed : fs::path(TPRUN_PLANS_DIR);
+}
+
 }  // namespace tp

@@ -13,4 +13,7 @@ std::optional<std::filesystem::path> find_program(const std::string& name);
 // it. Throws Error when it is missing.
 std::filesystem::path own_program(const std::string& name);
 
+// plans/ of this installation: share/tprun/plans beside bin/, or the source tree's when run from the build tree.
+std::filesystem::path plans_directory();
+
 }  // namespace tp

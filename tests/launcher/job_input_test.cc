@@ -1,0 +1,153 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "launcher/generation_settings.h"
+#include "launcher/jsonl_file.h"
+#include "launcher/prompts.h"
+#include "sharding/error.h"
+
+namespace tp {
+namespace {
+
+using ::testing::ElementsAre;
+
+std::string write_file(const std::string& name, const std::string& content) {
+  const std::string path = ::testing::TempDir() + name;
+  std::ofstream(path) << content;
+  return path;
+}
+
+std::vector<JobPrompt> prompts(const std::vector<std::string>& arguments) {
+  std::vector<std::string> all = {"generate"};
+  all.insert(all.end(), arguments.begin(), arguments.end());
+  return read_prompts(parse_options(all), nullptr, 100, false);
+}
+
+std::string refusal(const std::vector<std::string>& arguments) {
+  try {
+    prompts(arguments);
+  } catch (const Error& error) {
+    return error.text();
+  }
+  return "accepted";
+}
+
+TEST(Prompts, AreIdsOfTheOption) {
+  const auto read = prompts({"--ids", "1, 2,99"});
+  ASSERT_EQ(read.size(), 1U);
+  EXPECT_THAT(read[0].ids, ElementsAre(1, 2, 99));
+  EXPECT_EQ(read[0].text, "");
+  EXPECT_EQ(refusal({"--ids", "1,2,100"}), "--ids: token id 100 is outside the vocabulary of 100\n  fix: ids are 0 to 99");
+  EXPECT_EQ(refusal({"--ids=-1"}), "--ids: token id -1 is outside the vocabulary of 100\n  fix: ids are 0 to 99");
+  EXPECT_EQ(refusal({"--ids", "1,,2"}), "--ids: `` is not a token id\n  fix: --ids 1,2,3");
+}
+
+TEST(Prompts, ComeFromExactlyOneSource) {
+  EXPECT_EQ(refusal({}), "generate: no prompt\n  fix: give one of --prompt, --prompt-file, --input, --ids");
+  EXPECT_EQ(refusal({"--prompt", "a", "--ids", "1"}), "--prompt: and --ids are both given\n  fix: keep one of them");
+}
+
+TEST(Prompts, OfTextNeedATokenizer) {
+  EXPECT_EQ(
+      refusal({"--prompt", "a"}),
+      "--prompt: a text needs a tokenizer, and the model directory has no tokenizer.json\n  fix: --tokenizer DIR|FILE, or ids");
+}
+
+TEST(Prompts, OfAFileMayBoundTheirLength) {
+  const auto read = prompts({"--input", write_file("good.jsonl", "{\"ids\":[1,2]}\n\n{\"ids\":[3],\"max_new_tokens\":5}\n")});
+  ASSERT_EQ(read.size(), 2U);
+  EXPECT_EQ(read[0].max_new_tokens, std::nullopt);
+  EXPECT_EQ(read[1].max_new_tokens, 5);
+}
+
+TEST(Prompts, OfAFileAreRefusedAllAtOnceWithLineNumbers) {
+  const std::string path =
+      write_file("bad.jsonl",
+                 "{\"ids\":[1]}\nnot json\n{\"ids\":[]}\n[1]\n{\"ids\":[1000]}\n{\"idz\":[1]}\n"
+                 "{\"ids\":[1],\"max_new_tokens\":0}\n{\"ids\":[1],\"prompt\":\"x\"}\n{\"messages\":[]}\n");
+  const std::string text = refusal({"--input", path});
+  EXPECT_THAT(text, ::testing::HasSubstr(path + ": 8 bad lines\n  line 2: column 2: not valid JSON"));
+  EXPECT_THAT(text, ::testing::HasSubstr("\n  line 3: has no token\n  line 4: is not a JSON object\n"
+                                         "  line 5: token id 1000 is outside the vocabulary of 100\n"
+                                         "  line 6: unknown key `idz`; did you mean `ids`?\n"
+                                         "  line 7: `max_new_tokens`: 0 is not a whole number, 1 or more\n"
+                                         "  line 8: has both `prompt` and `ids`\n"
+                                         "  line 9: `messages`: this version has no chat templates\n"
+                                         "  fix: mend these lines; nothing was started"));
+  EXPECT_EQ(refusal({"--input", write_file("empty.jsonl", "\n")}),
+            ::testing::TempDir() + "empty.jsonl: has no line\n  fix: one JSON object per line");
+}
+
+class SettingsTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    dir_ = ::testing::TempDir() + "settings";
+    std::filesystem::remove_all(dir_);
+    std::filesystem::create_directories(dir_);
+    config_.vocab_size = 100;
+  }
+  void write(const std::string& name, const std::string& content) { std::ofstream(dir_ + "/" + name) << content; }
+  GenerationSettings settings(std::vector<std::string> arguments = {}) {
+    arguments.insert(arguments.begin(), "generate");
+    return generation_settings(parse_options(arguments), dir_, config_);
+  }
+  std::string dir_;
+  ModelConfig config_;
+};
+
+TEST_F(SettingsTest, PreferFlagsThenGenerationConfigThenConfig) {
+  write("generation_config.json", R"({"temperature": 0.6, "top_k": 20, "eos_token_id": [7, 9, 1000], "do_sample": true})");
+  write("config.json", R"({"temperature": 0.1, "top_p": 0.9, "eos_token_id": 3})");
+  const GenerationSettings read = settings({"--top-k", "5"});
+  EXPECT_EQ(read.sampling.temperature, 0.6);
+  EXPECT_EQ(read.sampling.top_k, 5);
+  EXPECT_EQ(read.sampling.top_p, 0.9);
+  EXPECT_TRUE(read.sampling.do_sample);
+  EXPECT_THAT(read.eos_token_ids, ElementsAre(7, 9));
+  EXPECT_EQ(read.max_new_tokens, 20);
+  EXPECT_THAT(read.shown,
+              ElementsAre(std::pair("max_new_tokens", "20 (default)"), std::pair("do_sample", "true (generation_config.json)"),
+                          std::pair("temperature", "0.6 (generation_config.json)"), std::pair("top_k", "5 (--top-k)"),
+                          std::pair("top_p", "0.9 (config.json)"), std::pair("min_p", "0 (default)"),
+                          std::pair("repetition_penalty", "1 (default)"), std::pair("seed", "0 (default)"),
+                          std::pair("eos_token_id", "[7,9] (generation_config.json)")));
+}
+
+TEST_F(SettingsTest, IgnoreTheEndOfSequenceWhenAsked) {
+  write("config.json", R"({"eos_token_id": 3})");
+  EXPECT_THAT(settings().eos_token_ids, ElementsAre(3));
+  EXPECT_TRUE(settings({"--ignore-eos"}).eos_token_ids.empty());
+}
+
+TEST_F(SettingsTest, RefuseValuesOutOfRangeWhereverTheyAre) {
+  write("generation_config.json", R"({"top_p": 1.5})");
+  try {
+    settings();
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.text(), "generation_config.json: top_p: 1.5 is out of range\n  fix: more than 0, at most 1");
+  }
+  try {
+    settings({"--top-p", "0.5", "--max-new-tokens", "0"});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.text(), "--max-new-tokens: 0 is out of range\n  fix: 1 or more");
+  }
+}
+
+TEST_F(SettingsTest, SayWhatIsNotUsed) {
+  write("generation_config.json", R"({"num_beams": 4, "no_repeat_ngram_size": 0, "transformers_version": "5"})");
+  EXPECT_THAT(settings().notes, ElementsAre("generation_config.json: num_beams = 4 is not used"));
+}
+
+TEST_F(SettingsTest, BoundTheWholeLengthWhereTheFileDoes) {
+  write("generation_config.json", R"({"max_length": 64})");
+  EXPECT_EQ(settings().max_length, 64);
+  EXPECT_EQ(settings({"--max-new-tokens", "3"}).max_length, std::nullopt);
+}
+
+}  // namespace
+}  // namespace tp
