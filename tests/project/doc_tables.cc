@@ -1,21 +1,20 @@
-// The README's table of what works, made from the tables of the code.
+// The tables in README.md and docs/ that are made from the tables of the code.
 //
-//   readme_table --check README.md    exit 1 if the table there is another one
-//   readme_table --write README.md    puts it there
+//   doc_tables --check ROOT    exit 1 if a page has another one
+//   doc_tables --write ROOT    puts them there
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <iterator>
 #include <string>
 #include <vector>
 
+#include "launcher/help.h"
 #include "sharding/families.h"
 #include "sharding/style.h"
 
 namespace tp {
 namespace {
-
-constexpr std::string_view kBegin = "<!-- table of what works: made by tests/project/readme_table.cc -->\n";
-constexpr std::string_view kEnd = "<!-- end of the table -->\n";
 
 std::string quoted_list(const std::vector<std::string>& names) {
   std::string list;
@@ -39,7 +38,7 @@ std::vector<std::string> styles(bool supported) {
   return names;
 }
 
-std::string table() {
+std::string what_works() {
   const std::vector<std::pair<std::string, std::vector<std::string>>> rows = {
       {"model families (`model_type`)", model_types(true)},
       {"families not yet checked against a reference", model_types(false)},
@@ -58,22 +57,36 @@ std::string read_file(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-int run(const std::string& mode, const std::string& path) {
-  const std::string readme = read_file(path);
-  const size_t begin = readme.find(kBegin);
-  const size_t end = readme.find(kEnd);
+// A page and the table between its lines "<!-- NAME: made by … -->" and "<!-- end of NAME -->".
+struct DocTable {
+  std::string page, name, text;
+};
+
+bool check_or_write(const DocTable& table, const std::filesystem::path& root, bool write) {
+  const std::string path = (root / table.page).string();
+  const std::string page = read_file(path);
+  const std::string first = "<!-- " + table.name + ": made by tests/project/doc_tables.cc -->\n";
+  const std::string last = "<!-- end of " + table.name + " -->\n";
+  const size_t begin = page.find(first), end = page.find(last);
   if (begin == std::string::npos || end == std::string::npos || end < begin) {
-    std::cerr << path << ": the lines around the table are missing:\n" << kBegin << kEnd;
-    return 1;
+    std::cerr << path << ": the lines around the table are missing:\n" << first << last;
+    return false;
   }
-  const std::string wanted = readme.substr(0, begin + kBegin.size()) + table() + readme.substr(end);
-  if (mode == "--write") {
-    std::ofstream(path, std::ios::binary) << wanted;
-    return 0;
+  const std::string wanted = page.substr(0, begin + first.size()) + table.text + page.substr(end);
+  if (write) std::ofstream(path, std::ios::binary) << wanted;
+  if (write || wanted == page) return true;
+  std::cerr << path << ": the table \"" << table.name << "\" is not what the code says, which is\n"
+            << table.text << "  fix: build/tests/project/doc_tables --write " << root.string() << "\n";
+  return false;
+}
+
+int run(const std::filesystem::path& root, bool write) {
+  bool good = true;
+  for (const DocTable& table :
+       {DocTable{"README.md", "what works", what_works()}, DocTable{"docs/options.md", "options", option_docs()}}) {
+    good = check_or_write(table, root, write) && good;
   }
-  if (wanted == readme) return 0;
-  std::cerr << path << ": the table of what works should be\n" << table() << "  fix: readme_table --write " << path << "\n";
-  return 1;
+  return good ? 0 : 1;
 }
 
 }  // namespace
@@ -82,8 +95,8 @@ int run(const std::string& mode, const std::string& path) {
 int main(int argc, char** argv) {
   const std::string mode = argc == 3 ? argv[1] : "";
   if (mode != "--check" && mode != "--write") {
-    std::cerr << "usage: readme_table --check|--write README.md\n";
+    std::cerr << "usage: doc_tables --check|--write ROOT\n";
     return 2;
   }
-  return tp::run(mode, argv[2]);
+  return tp::run(argv[2], mode == "--write");
 }
