@@ -35,6 +35,16 @@ void require_success(int code, const char* operation) {
 class Exchange {
  public:
   Exchange(const char* operation, double timeout_s) : operation_(operation), timeout_s_(timeout_s) {}
+  // After a failure nothing may arrive any more in memory that the caller gives up.
+  ~Exchange() {
+    for (MPI_Request& request : requests_) {
+      if (request == MPI_REQUEST_NULL) continue;
+      MPI_Cancel(&request);
+      MPI_Request_free(&request);
+    }
+  }
+  Exchange(const Exchange&) = delete;
+  Exchange& operator=(const Exchange&) = delete;
 
   void send(const void* data, int64_t size_bytes, int peer) {
     for (int64_t at = 0; at < size_bytes; at += kMessageBytes) {

@@ -47,26 +47,72 @@ Decoder::Layer Decoder::layer(int index) const {
   layer.gate_up = linear(Role::kGateUp, index);
   layer.down = linear(Role::kDown, index);
 
+  layer.q_a = linear(Role::kQA, index);
+  layer.q_a_norm = norm(Role::kQANorm, index);
+  layer.q_b = linear(Role::kQB, index);
+  layer.kv_a = linear(Role::kKvA, index);
+  layer.kv_a_norm = norm(Role::kKvANorm, index);
+  layer.kv_b = linear(Role::kKvB, index);
+  layer.shared_gate = linear(Role::kSharedGate, index);
+  layer.shared_up = linear(Role::kSharedUp, index);
+  layer.shared_down = linear(Role::kSharedDown, index);
+  layer.shared_expert_gate = linear(Role::kSharedExpertGate, index);
+
   const LayerConfig& config = config_.layers[static_cast<size_t>(index)];
   layer.rope = config.rope;
-  AttentionSpec& attention = layer.attention;
-  attention.layer = index;
-  attention.head_dim = attention.v_head_dim = config_.head_dim;
-  if (config_.qkv_per_head) {
-    attention.heads_local = attention.kv_heads_local = layer.qkv.features / (3 * config_.head_dim);
+  layer.attention = attention_spec(layer, index);
+  if (config.moe) layer.moe = moe_spec(index);
+  return layer;
+}
+
+AttentionSpec Decoder::attention_spec(const Layer& layer, int index) const {
+  AttentionSpec spec;
+  spec.layer = index;
+  spec.head_dim = spec.v_head_dim = config_.head_dim;
+  if (config_.mla) {
+    const Linear& q = config_.mla->q_lora_rank > 0 ? layer.q_b : layer.q;
+    spec.v_head_dim = config_.mla->v_head_dim;
+    spec.heads_local = spec.kv_heads_local = q.features / spec.head_dim;
+  } else if (config_.qkv_per_head) {
+    spec.heads_local = spec.kv_heads_local = layer.qkv.features / (3 * spec.head_dim);
   } else if (config_.fused_qkv) {
     const PlannedModule* qkv = table_.module(Role::kQkv, index);
     const std::vector<int64_t> features = part_features_local(qkv->module, qkv->style, table_.tp_size());
-    attention.heads_local = features[0] / config_.head_dim;
-    attention.kv_heads_local = features[1] / config_.head_dim;
+    spec.heads_local = features[0] / spec.head_dim;
+    spec.kv_heads_local = features[1] / spec.head_dim;
   } else {
-    attention.heads_local = layer.q.features / config_.head_dim;
-    attention.kv_heads_local = layer.k.features / config_.head_dim;
+    spec.heads_local = layer.q.features / spec.head_dim;
+    spec.kv_heads_local = layer.k.features / spec.head_dim;
   }
-  attention.scale = config_.attention_scale;
-  attention.softcap = config_.attention_softcap;
-  attention.window = config.window;
-  return layer;
+  spec.sinks = table_.weight(Role::kSinks, index);
+  spec.scale = config_.attention_scale;
+  spec.softcap = config_.attention_softcap;
+  spec.window = config_.layers[static_cast<size_t>(index)].window;
+  return spec;
+}
+
+MoeSpec Decoder::moe_spec(int index) const {
+  MoeSpec spec;
+  spec.config = &*config_.moe;
+  spec.activation = config_.activation;
+  spec.router = table_.weight(Role::kRouter, index);
+  spec.router_bias = table_.bias(Role::kRouter, index);
+  spec.correction_bias = table_.weight(Role::kCorrectionBias, index);
+  spec.gate_up = table_.weight(Role::kExpertsGateUp, index);
+  spec.gate_up_bias = table_.weight(Role::kExpertsGateUpBias, index);
+  spec.down = table_.weight(Role::kExpertsDown, index);
+  spec.down_bias = table_.weight(Role::kExpertsDownBias, index);
+  switch (table_.module(Role::kExpertsDown, index)->style) {
+    case Style::kRowwise:
+      spec.split = MoeSpec::Split::kFeatures;
+      break;
+    case Style::kGroupedGemm:
+      spec.split = MoeSpec::Split::kExperts;
+      break;
+    default:
+      break;
+  }
+  return spec;
 }
 
 std::vector<AttentionSpec> Decoder::attention_specs() const {
@@ -102,7 +148,29 @@ Value Decoder::embed(Ops& ops) const {
   return embedding_scale_ == 1.0 ? x : ops.scale(x, embedding_scale_);
 }
 
+Value Decoder::latent_attention(Ops& ops, const Layer& layer, const Value& x) const {
+  const MlaConfig& mla = *config_.mla;
+  const AttentionSpec& spec = layer.attention;
+  const int64_t heads = spec.heads_local, nope = mla.qk_nope_head_dim, turned = mla.qk_rope_head_dim;
+  const Value q = mla.q_lora_rank > 0 ? apply(ops, layer.q_b, apply(ops, layer.q_a_norm, apply(ops, layer.q_a, x)))
+                                      : apply(ops, layer.q, x);
+  const Value kv_a = apply(ops, layer.kv_a, x);
+  const Value latent = apply(ops, layer.kv_a_norm, ops.slice_features(kv_a, 0, mla.kv_lora_rank));
+  const Value kv = apply(ops, layer.kv_b, latent);
+  Value q_turned = ops.slice_heads(q, heads, nope, turned);
+  Value k_turned = ops.slice_features(kv_a, mla.kv_lora_rank, turned);  // one head for all
+  if (layer.rope >= 0) {
+    q_turned = ops.rope(q_turned, layer.rope, heads, turned);
+    k_turned = ops.rope(k_turned, layer.rope, 1, turned);
+  }
+  const Value whole_q = ops.concat_heads(ops.slice_heads(q, heads, 0, nope), q_turned, heads, /*shared=*/false);
+  const Value whole_k = ops.concat_heads(ops.slice_heads(kv, heads, 0, nope), k_turned, heads, /*shared=*/true);
+  const Value v = ops.slice_heads(kv, heads, nope, mla.v_head_dim);
+  return apply(ops, layer.o, ops.attention(whole_q, whole_k, v, spec));
+}
+
 Value Decoder::attention(Ops& ops, const Layer& layer, const Value& x) const {
+  if (config_.mla) return latent_attention(ops, layer, x);
   const AttentionSpec& spec = layer.attention;
   const int64_t q_size = spec.heads_local * spec.head_dim, kv_size = spec.kv_heads_local * spec.head_dim;
   Value q, k, v;
@@ -137,7 +205,20 @@ Value Decoder::attention(Ops& ops, const Layer& layer, const Value& x) const {
   return apply(ops, layer.o, ops.attention(q, k, v, spec));
 }
 
+Value Decoder::experts(Ops& ops, const Layer& layer, const Value& x) const {
+  Value routed = ops.moe(x, *layer.moe);
+  if (layer.moe->split != MoeSpec::Split::kNone) routed = ops.all_reduce(routed, kNoParam);
+  if (layer.shared_down.weight == kNoParam) return routed;
+  const Value inner =
+      ops.gated_activation(apply(ops, layer.shared_gate, x), apply(ops, layer.shared_up, x), config_.activation);
+  Value shared = apply(ops, layer.shared_down, inner);
+  if (layer.shared_expert_gate.weight != kNoParam)
+    shared = ops.sigmoid_gate(shared, ops.linear(x, layer.shared_expert_gate.weight, layer.shared_expert_gate.bias, true));
+  return ops.add(routed, shared);
+}
+
 Value Decoder::mlp(Ops& ops, const Layer& layer, const Value& x) const {
+  if (layer.moe) return experts(ops, layer, x);
   Value inner;
   switch (config_.mlp) {
     case MlpForm::kGated:

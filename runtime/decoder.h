@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "runtime/engine.h"
@@ -37,6 +38,10 @@ class Decoder {
   struct Layer {
     Norm pre_attention, post_attention, pre_mlp, post_mlp, q_norm, k_norm;
     Linear q, k, v, qkv, o, gate, up, gate_up, down;
+    Norm q_a_norm, kv_a_norm;
+    Linear q_a, q_b, kv_a, kv_b;  // multi-head latent attention
+    std::optional<MoeSpec> moe;
+    Linear shared_gate, shared_up, shared_down, shared_expert_gate;
     AttentionSpec attention;
     int rope = -1;
   };
@@ -44,11 +49,15 @@ class Decoder {
   Linear linear(Role role, int layer) const;
   Norm norm(Role role, int layer) const;
   Layer layer(int index) const;
+  AttentionSpec attention_spec(const Layer& layer, int index) const;
+  MoeSpec moe_spec(int index) const;
 
   Value apply(Ops& ops, const Linear& linear, const Value& x) const;
   Value apply(Ops& ops, const Norm& norm, const Value& x, int64_t group = 0) const;
   Value embed(Ops& ops) const;
   Value attention(Ops& ops, const Layer& layer, const Value& x) const;
+  Value latent_attention(Ops& ops, const Layer& layer, const Value& x) const;
+  Value experts(Ops& ops, const Layer& layer, const Value& x) const;
   Value mlp(Ops& ops, const Layer& layer, const Value& x) const;
   Value block(Ops& ops, const Layer& layer, const Value& x) const;
   Value logits(Ops& ops, const Value& x) const;

@@ -30,6 +30,19 @@ struct AttentionSpec {
   int64_t window = 0;    // a query at position p sees keys in (p - window, p]; 0 = all
 };
 
+// The experts of one layer.
+struct MoeSpec {
+  const MoeConfig* config = nullptr;
+  Activation activation = Activation::kSilu;
+  ParamId router = kNoParam, router_bias = kNoParam;    // [experts, hidden], [experts]
+  ParamId correction_bias = kNoParam;                   // [experts]
+  ParamId gate_up = kNoParam, gate_up_bias = kNoParam;  // [experts_local, 2 * intermediate_local, hidden]; bias of all experts
+  ParamId down = kNoParam, down_bias = kNoParam;        // [experts_local, hidden, intermediate_local]; bias of all experts
+  // How they lie on the ranks: whole; each expert cut by its intermediate features; or this rank has the experts
+  // [rank * experts_local, + experts_local).
+  enum class Split { kNone, kFeatures, kExperts } split = Split::kNone;
+};
+
 // The vocabulary that the model is written in. Unless said otherwise values are [B, T, features] in the model's dtype
 // (activations of B rows and T right-padded positions); `features` may be this rank's part. Row b of the current call has
 // length[b] real positions, the first at absolute position start[b], and uses cache slot slot[b]; padding positions give
@@ -60,6 +73,11 @@ class Ops {
   // act(gate) * up in float32, rounded once.
   virtual Value gated_activation(const Value& gate, const Value& up, Activation activation) = 0;
   virtual Value activation(const Value& x, Activation activation) = 0;
+  // x * sigmoid(gate) with gate [B, T, 1] float32, rounded once.
+  virtual Value sigmoid_gate(const Value& x, const Value& gate) = 0;
+  // Each position through its top-k experts, weighted and summed (MoeConfig; router logits and weights in float32, gate_up and
+  // the activated product rounded). Rounded when split is kNone, else this rank's float32 partial sum.
+  virtual Value moe(const Value& x, const MoeSpec& spec) = 0;
   virtual Value add(const Value& a, const Value& b) = 0;
   // x * factor in float32; keeps x's dtype (also of float32 logits).
   virtual Value scale(const Value& x, double factor) = 0;

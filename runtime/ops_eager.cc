@@ -6,6 +6,9 @@
 #include <cstring>
 
 #include "runtime/cpu_kernels.h"
+#include "runtime/eager_activation.h"
+#include "runtime/eager_experts.h"
+#include "runtime/moe_routing.h"
 #include "runtime/rope.h"
 
 namespace tp {
@@ -26,24 +29,6 @@ Value make(at::Tensor value) {
 
 const float* data_or_null(const at::Tensor& vector) {
   return vector.defined() ? vector.const_data_ptr<float>() : nullptr;
-}
-
-at::Tensor activated(const at::Tensor& x, Activation activation) {
-  switch (activation) {
-    case Activation::kSilu:
-      return at::silu(x);
-    case Activation::kGelu:
-      return at::gelu(x);
-    case Activation::kGeluTanh:
-      return at::gelu(x, "tanh");
-    case Activation::kRelu:
-      return at::relu(x);
-    case Activation::kRelu2:
-      return at::relu(x).square_();
-    case Activation::kQuickGelu:
-      return at::sigmoid(x * 1.702).mul_(x);
-  }
-  return x;
 }
 
 at::Tensor over(const std::vector<float>& values, int64_t rows) {
@@ -73,7 +58,7 @@ EagerOps::EagerOps(const ModelConfig& config, const ParameterTable& table, const
   for (ParamId id = 0; id < table.size(); ++id) {
     // ATen has no tensor over constant memory; nothing writes to these.
     void* data = const_cast<std::byte*>(weights.data(id));
-    weights_.push_back(at::from_blob(data, table.at(id).shape(), dtype_));
+    weights_.push_back(at::from_blob(data, table.at(id).shape(), scalar_type(weights.dtype(table.at(id)))));
   }
   floats_.resize(weights_.size());
 }
@@ -173,6 +158,33 @@ Value EagerOps::gated_activation(const Value& gate, const Value& up, Activation 
 
 Value EagerOps::activation(const Value& x, Activation activation) {
   return rounded(activated(eager(x).as_float(), activation));
+}
+
+Value EagerOps::sigmoid_gate(const Value& x, const Value& gate) {
+  return rounded(at::sigmoid(eager(gate).as_float()).mul(eager(x).as_float()));
+}
+
+Value EagerOps::moe(const Value& x, const MoeSpec& spec) {
+  const at::Tensor& from = eager(x).as_float();
+  at::Tensor logits = matmul_(from, weight(spec.router));
+  if (spec.router_bias != kNoParam) logits.add_(floats(spec.router_bias));
+  const at::Tensor correction = floats(spec.correction_bias);
+  const std::vector<ExpertChoice> choices =
+      route_tokens(logits.const_data_ptr<float>(), from.size(0), *spec.config, data_or_null(correction));
+
+  LocalExperts experts{weight(spec.gate_up), {}, weight(spec.down), {}};
+  const int64_t count = experts.gate_up.size(0);
+  if (spec.split == MoeSpec::Split::kExperts) experts.first_expert = communicator_.rank() * count;
+  const auto bias_of = [&](ParamId id) {
+    if (id == kNoParam) return at::Tensor();
+    const at::Tensor all = floats(id).view({spec.config->num_experts, -1});
+    return count == all.size(0) ? all : all.narrow(0, experts.first_expert, count);
+  };
+  experts.gate_up_bias = bias_of(spec.gate_up_bias);
+  // Of ranks that hold parts of the same expert one adds the bias.
+  if (spec.split != MoeSpec::Split::kFeatures || communicator_.rank() == 0) experts.down_bias = bias_of(spec.down_bias);
+  const at::Tensor sum = run_experts(from, choices, experts, *spec.config, spec.activation, dtype_, matmul_);
+  return spec.split == MoeSpec::Split::kNone ? rounded(sum) : make(sum);
 }
 
 Value EagerOps::add(const Value& a, const Value& b) {

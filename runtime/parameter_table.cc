@@ -1,26 +1,50 @@
 #include "runtime/parameter_table.h"
 
+#include <utility>
+
+#include "sharding/error.h"
+
 namespace tp {
 
+std::vector<int64_t> Parameter::shape() const {
+  std::vector<int64_t> shape = slice.local_shape;
+  if (transposed) std::swap(shape[shape.size() - 1], shape[shape.size() - 2]);
+  return shape;
+}
+
 ParameterTable::ParameterTable(const ResolvedPlan& plan, const ModelConfig& config, int rank) : tp_size_(plan.tp_size) {
+  const bool transposed_experts = config.moe && config.moe->clamped_swiglu;
   std::string embedding;
   for (const PlannedModule& planned : plan.modules) {
     const ModuleSpec& module = planned.module;
     if (module.role == Role::kEmbedding) embedding = module.weight_name();
     Entry entry{planned};
     if (module.has_weight) {
-      Parameter weight{module.weight_name(), "", module.weight_shape, weight_slice(module, planned.style, rank, plan.tp_size)};
+      Parameter weight{module};
+      weight.stored_shape = module.weight_shape;
+      weight.slice = weight_slice(module, planned.style, rank, plan.tp_size);
+      weight.transposed = transposed_experts && (module.role == Role::kExpertsGateUp || module.role == Role::kExpertsDown);
+      // Added to float32 scores: in 16 bits it would change which experts are chosen.
+      weight.keep_float32 = module.role == Role::kCorrectionBias;
       if (module.role == Role::kLmHead && config.tie_word_embeddings) weight.tied_tensor = embedding;
-      entry.weight = size();
-      parameters_.push_back(std::move(weight));
+      entry.weight = add(std::move(weight));
     }
     if (module.has_bias) {
-      entry.bias = size();
-      parameters_.push_back(
-          {module.bias_name(), "", {module.weight_shape[0]}, bias_slice(module, planned.style, rank, plan.tp_size)});
+      Parameter bias{module, /*is_bias=*/true};
+      bias.stored_shape = {module.weight_shape[0]};
+      bias.slice = bias_slice(module, planned.style, rank, plan.tp_size);
+      entry.bias = add(std::move(bias));
     }
     entries_.emplace(std::pair(module.role, module.layer), std::move(entry));
   }
+}
+
+ParamId ParameterTable::add(Parameter parameter) {
+  if (parameter.transposed && parameter.slice.dim > 0)
+    throw Error(parameter.module.name, "experts whose weights are stored [in, out] cannot be cut by features",
+                "leave them replicated or set `grouped_gemm`");
+  parameters_.push_back(std::move(parameter));
+  return size() - 1;
 }
 
 const ParameterTable::Entry* ParameterTable::find(Role role, int layer) const {

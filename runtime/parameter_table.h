@@ -15,20 +15,27 @@ namespace tp {
 using ParamId = int;
 inline constexpr ParamId kNoParam = -1;
 
-// One tensor that a rank holds: where it is stored and which part of it.
+// One parameter that a rank holds: which it is and which part of it.
 struct Parameter {
-  std::string tensor;       // name in the checkpoint
-  std::string tied_tensor;  // used when `tensor` is not stored (a tied lm_head: the embedding); empty = none
-  std::vector<int64_t> stored_shape;
+  ModuleSpec module;
+  bool is_bias = false;
+  std::string tied_tensor;            // read when the weight itself is not stored (a tied lm_head: the embedding); empty = none
+  std::vector<int64_t> stored_shape;  // of the whole
   ShardSlice slice;
+  // The last two dimensions are swapped at load, so that all linear weights are [.., out, in] in memory.
+  bool transposed = false;
+  bool keep_float32 = false;  // whatever the model's dtype
 
-  const std::vector<int64_t>& shape() const { return slice.local_shape; }
+  std::string name() const { return is_bias ? module.bias_name() : module.weight_name(); }
+  // In memory, padding included.
+  std::vector<int64_t> shape() const;
   int64_t elements() const { return slice.local_elements(); }
 };
 
 // All parameters of one rank in the order of the forward pass. Ids and local shapes are the same on every rank.
 class ParameterTable {
  public:
+  // Throws Error for a cut that cannot be loaded.
   ParameterTable(const ResolvedPlan& plan, const ModelConfig& config, int rank);
 
   // `layer` is -1 outside the blocks. kNoParam when the model has no such parameter.
@@ -47,6 +54,7 @@ class ParameterTable {
     ParamId weight = kNoParam, bias = kNoParam;
   };
   const Entry* find(Role role, int layer) const;
+  ParamId add(Parameter parameter);
 
   int tp_size_ = 1;
   std::vector<Parameter> parameters_;

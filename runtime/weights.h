@@ -31,7 +31,8 @@ class Weights {
   Weights& operator=(Weights&&) = delete;
   ~Weights();
 
-  DType dtype() const { return dtype_; }
+  DType dtype() const { return dtype_; }  // the model's
+  DType dtype(const Parameter& parameter) const { return parameter.keep_float32 ? DType::kF32 : dtype_; }
   const std::byte* data(ParamId id) const { return data_[static_cast<size_t>(id)]; }
   // Bytes of this rank's tensors, padding included, shared ones once.
   int64_t total_bytes() const { return total_bytes_; }

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <atomic>
+
+#include "runtime/collectives.h"
+#include "runtime/engine.h"
+#include "runtime/job.h"
+#include "runtime/rank_model.h"
+
+namespace tp {
+
+// `tprun bench` (cli.md): generates from random ids and reports speeds against the memory bandwidth measured in the same run,
+// on stdout of rank 0. Collective. Returns the agreed stop signal that ended it, or 0.
+int run_bench(const Job& job, const RankModel& model, Engine& engine, Communicator& communicator,
+              const std::atomic<int>& stop_signal);
+
+}  // namespace tp

@@ -1,0 +1,82 @@
+#include "runtime/job_run.h"
+
+#include <algorithm>
+
+#include "runtime/bench.h"
+#include "runtime/engine_eager.h"
+#include "runtime/generate_output.h"
+#include "runtime/output_file.h"
+#include "runtime/progress.h"
+#include "runtime/rank_model.h"
+#include "runtime/score.h"
+#include "runtime/stats.h"
+#include "sharding/error.h"
+
+namespace tp {
+namespace {
+
+RankModel load(const Job& job, Communicator& communicator) {
+  Progress progress("loading weights", "MB", 1e6);
+  ModelRequest request;
+  request.model_dir = job.model_dir;
+  request.plan = job.plan;
+  request.plans_dir = job.plans_dir;
+  request.dtype = job.dtype;
+  request.load.in_place = job.load_format == "mmap";
+  request.load.threads = job.threads;
+  if (communicator.rank() == 0) request.load.progress = [&](int64_t done, int64_t total) { progress.update(done, total); };
+  return load_rank_model(request, communicator);
+}
+
+int64_t new_tokens(const Job& job, const JobPrompt& prompt) {
+  return job.command == "generate" ? prompt.max_new_tokens.value_or(job.max_new_tokens) : 0;
+}
+
+int64_t slots(const Job& job) {
+  if (job.command == "score") return 1;
+  if (job.command == "bench") return job.batch;
+  return std::clamp<int64_t>(static_cast<int64_t>(job.prompts.size()), 1, std::max<int64_t>(1, job.batch));
+}
+
+// What the longest prompt and its new tokens need, unless the launcher said more.
+int64_t cache_len(const Job& job) {
+  if (job.cache_len > 0) return job.cache_len;
+  int64_t longest = job.command == "bench" ? job.bench_prompt + job.bench_new : 1;
+  for (const JobPrompt& prompt : job.prompts)
+    longest = std::max(longest, static_cast<int64_t>(prompt.ids.size()) + new_tokens(job, prompt));
+  return longest;
+}
+
+GenerateResult run_generate(const Job& job, const RankModel& model, Engine& engine, Communicator& communicator,
+                            const std::atomic<int>& stop_signal) {
+  std::vector<GeneratePrompt> prompts;
+  for (const JobPrompt& prompt : job.prompts) prompts.push_back({prompt.ids, new_tokens(job, prompt)});
+  GenerateOptions options{job.sampling, job.eos_token_ids, &stop_signal};
+  if (communicator.rank() != 0) return generate(engine, communicator, model.config, prompts, options, nullptr);
+  const std::shared_ptr<const Tokenizer> tokenizer = job.tokenizer.empty() ? nullptr : Tokenizer::load(job.tokenizer);
+  OutputFile file(job.output);
+  const std::unique_ptr<TokenSink> sink = make_generate_output(job, tokenizer.get(), file);
+  return generate(engine, communicator, model.config, prompts, options, sink.get());
+}
+
+}  // namespace
+
+int run_job(const Job& job, Communicator& communicator, const std::atomic<int>& stop_signal) {
+  set_eager_threads(job.threads);
+  const RankModel model = load(job, communicator);
+  const std::unique_ptr<Engine> engine = make_eager_engine(model, communicator, slots(job), cache_len(job));
+  GenerateResult result;
+  if (job.command == "generate") {
+    result = run_generate(job, model, *engine, communicator, stop_signal);
+  } else if (job.command == "score") {
+    result.stop_signal = run_score(job, model, *engine, communicator, stop_signal);
+  } else if (job.command == "bench") {
+    result.stop_signal = run_bench(job, model, *engine, communicator, stop_signal);
+  } else {
+    throw Error("", "a worker has no command `" + job.command + "`");
+  }
+  if (!job.stats.empty()) write_stats(job.stats, job.device, model, *engine, result.times, communicator);
+  return result.stop_signal == 0 ? 0 : 128 + result.stop_signal;
+}
+
+}  // namespace tp
