@@ -45,6 +45,11 @@ void pack_bf16(const PanelPart& part, std::byte* panel) {
 
 }  // namespace
 
+void interleave_words(const std::byte* source, int64_t stride_bytes, int64_t rows, int64_t units, int64_t out_begin,
+                      std::byte* target) {
+  interleave<uint32_t>(source, stride_bytes, rows, units, out_begin, target);
+}
+
 float element(const ConstRows& rows, int64_t r, int64_t i) {
   const int64_t at = r * rows.stride + i;
   if (rows.dtype == DType::kF32) {

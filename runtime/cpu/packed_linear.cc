@@ -50,11 +50,14 @@ struct PackedLinear::Call {
   int64_t tiles_per_block = 1, panels_per_task = 1, groups = 1;
 };
 
-PackedLinear::PackedLinear(int64_t out, int64_t in, const std::vector<WeightBlock>& blocks, ThreadPool& pool)
-    : out_(out), in_(in), in_padded_(round_up(in, kInAlign)) {
-  format_ = blocks.empty() ? WeightFormat::kF32 : format_of(blocks.front().source.dtype);
+PackedLinear::PackedLinear(int64_t out, int64_t in, WeightFormat format)
+    : out_(out), in_(in), in_padded_(round_up(in, std::max(kInAlign, group_size(format)))), format_(format) {
   panel_bytes_ = in_padded_ * kPanel * bits(format_) / 8;
   weights_ = Buffer(panels() * panel_bytes_);
+}
+
+PackedLinear::PackedLinear(int64_t out, int64_t in, const std::vector<WeightBlock>& blocks, ThreadPool& pool)
+    : PackedLinear(out, in, blocks.empty() ? WeightFormat::kF32 : format_of(blocks.front().source.dtype)) {
   pool.parallel_for(panels(), [&](int64_t panel) {
     std::byte* target = weights_.data() + panel * panel_bytes_;
     int64_t covered = 0;

@@ -18,6 +18,16 @@ struct WeightBlock {
   int64_t out_begin = 0, in_begin = 0;  // place in the packed weight
 };
 
+// A rectangle of a weight that is stored as integers (quantize.h), and its place in the packed one. Inputs begin and end on
+// boundaries of 8, and of groups.
+struct QuantizedBlock {
+  const void* q = nullptr;           // row r begins row_bytes after row r - 1
+  const uint16_t* scales = nullptr;  // bfloat16; row r's begin scale_stride after row r - 1's
+  int64_t row_bytes = 0, scale_stride = 0;
+  int64_t out = 0, in = 0;
+  int64_t out_begin = 0, in_begin = 0;
+};
+
 // A linear layer whose weight was laid out once, at load, for the way it is read: y = x W^T + b.
 //
 // Every output is a float32 sum over blocks of kInBlock inputs, in order, each summed in order; it is rounded once, after the
@@ -29,6 +39,14 @@ class PackedLinear {
   // All sources have one dtype, which is also the packed format; what no block covers is zero. The threads of `pool` pack
   // straight from the sources, each byte is read once.
   PackedLinear(int64_t out, int64_t in, const std::vector<WeightBlock>& blocks, ThreadPool& pool);
+
+  // kInt8 or kInt4*, from integers that are stored.
+  PackedLinear(int64_t out, int64_t in, WeightFormat format, const std::vector<QuantizedBlock>& blocks, ThreadPool& pool);
+  // Quantizes while packing; blocks as above, their inputs on boundaries of 8 and of groups. kInt8 takes the scales of the
+  // outputs [out] in bfloat16 (int8_scale: of whole rows, also where this rank holds a part of their inputs), kInt4* finds its
+  // own. Throws Error for weights that are not finite.
+  static PackedLinear quantized(int64_t out, int64_t in, WeightFormat format, const std::vector<WeightBlock>& blocks,
+                                const std::vector<uint16_t>& int8_scales, ThreadPool& pool);
 
   // Adds `values` [count] to the bias of outputs from out_begin on; the bias is kept in float32.
   void add_bias(ConstRows values, int64_t count, int64_t out_begin);
@@ -45,6 +63,10 @@ class PackedLinear {
  private:
   struct Call;
 
+  PackedLinear(int64_t out, int64_t in, WeightFormat format);
+  // Zeros of an integer format for a panel, and a block's part of it.
+  void clear_quantized(int64_t panel);
+  void pack_quantized(const QuantizedBlock& block, int64_t panel);
   int64_t panels() const { return (out_ + kPanel - 1) / kPanel; }
   void run_task(const Call& call, int64_t task) const;
   void sum_panels(const Call& call, int64_t tile_begin, int64_t tile_end, int64_t panel_begin, int64_t panel_end, float* sums,

@@ -34,6 +34,18 @@ struct Avx2 {
     return _mm256_castsi256_ps(_mm256_slli_epi32(exponent, 23));
   }
 
+  static F select_less(F a, F b, F yes, F no) { return _mm256_blendv_ps(no, yes, _mm256_cmp_ps(a, b, _CMP_LT_OQ)); }
+  static float sum(F a) {
+    __m128 half = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+    half = _mm_add_ps(half, _mm_movehl_ps(half, half));
+    return _mm_cvtss_f32(_mm_add_ss(half, _mm_movehdup_ps(half)));
+  }
+  static float largest(F a) {
+    __m128 half = _mm_max_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+    half = _mm_max_ps(half, _mm_movehl_ps(half, half));
+    return _mm_cvtss_f32(_mm_max_ss(half, _mm_movehdup_ps(half)));
+  }
+
   static __m256i raw(const void* p) { return _mm256_loadu_si256(static_cast<const __m256i*>(p)); }
   static F load_low_bf16(const uint32_t* p) { return _mm256_castsi256_ps(_mm256_slli_epi32(raw(p), 16)); }
   static F load_high_bf16(const uint32_t* p) {

@@ -33,6 +33,10 @@ struct Avx512 {
     return _mm512_castsi512_ps(_mm512_slli_epi32(exponent, 23));
   }
 
+  static F select_less(F a, F b, F yes, F no) { return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, _CMP_LT_OQ), no, yes); }
+  static float sum(F a) { return _mm512_reduce_add_ps(a); }
+  static float largest(F a) { return _mm512_reduce_max_ps(a); }
+
   static __m512i raw(const void* p) { return _mm512_loadu_si512(p); }
   static F load_low_bf16(const uint32_t* p) { return _mm512_castsi512_ps(_mm512_slli_epi32(raw(p), 16)); }
   static F load_high_bf16(const uint32_t* p) {

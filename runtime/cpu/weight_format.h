@@ -12,7 +12,7 @@ namespace tp::cpu {
 //   kF32   [in][16]        kF16  [in][16]
 //   kBF16  [in/2][16][2]   pairs of inputs of one output
 //   kInt8  [in/4][16][4]   w = q * scale[out], q in [-127, 127]
-//   kInt4  [in/8][16][8]   nibbles, lowest first: w = (q - 8) * scale[in/group][out], q in [1, 15]; 128 and 32 are groups
+//   kInt4  [in/8][16][8]   nibbles, lowest first: w = (q - 8) * scale[in/group][out]; 32 and 128 are groups
 // Inputs are padded with zeros to kInAlign (the group size, if that is larger), outputs to kPanel.
 enum class WeightFormat { kF32, kF16, kBF16, kInt8, kInt4Group32, kInt4Group128 };
 inline constexpr int kFormatCount = 6;
