@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
 #include <numeric>
 #include <string>
 #include <vector>
 
+#include "runtime/cpu/attention.h"
 #include "runtime/cpu/kernel_choice.h"
 #include "runtime/cpu/machine_speed.h"
 #include "runtime/cpu/packed_linear.h"
@@ -44,14 +46,17 @@ struct Layers {
   double bytes = 0, flops_per_row = 0;
 };
 
-Layers make_layers(int count, ThreadPool& pool) {
+Layers make_layers(int count, WeightFormat format, ThreadPool& pool) {
   Layers layers;
   std::vector<uint16_t> weight(6144 * 1024);
   for (size_t i = 0; i < weight.size(); ++i) weight[i] = static_cast<uint16_t>(0x3c00 + (i * 2654435761U >> 22));
   for (int layer = 0; layer < count; ++layer) {
     for (const Shape& shape : kShapes) {
-      layers.linears.emplace_back(
-          shape.out, shape.in, std::vector<WeightBlock>{{{weight.data(), DType::kBF16, shape.in}, shape.out, shape.in}}, pool);
+      const std::vector<WeightBlock> blocks = {{{weight.data(), DType::kBF16, shape.in}, shape.out, shape.in}};
+      const std::vector<uint16_t> scales(static_cast<size_t>(shape.out), 0x3c00);
+      layers.linears.push_back(format == WeightFormat::kBF16
+                                   ? PackedLinear(shape.out, shape.in, blocks, pool)
+                                   : PackedLinear::quantized(shape.out, shape.in, format, blocks, scales, pool));
       layers.bytes += static_cast<double>(layers.linears.back().size_bytes());
       layers.flops_per_row += 2.0 * static_cast<double>(shape.out * shape.in);
     }
@@ -80,6 +85,51 @@ void bench(const Layers& layers, int64_t rows, double bandwidth, double peak, co
               seconds * 1e3, read / 1e9, 100 * read / bandwidth, flops / 1e9, 100 * flops / peak);
 }
 
+// Packing out of memory that was touched before, against a copy into memory that was not.
+void bench_packing(ThreadPool& pool) {
+  constexpr int64_t kOut = 6144, kIn = 1024, kBytes = kOut * kIn * 2;
+  const std::vector<uint16_t> weight(kOut * kIn, 0x3f80);
+  const double packing = best_seconds(5, pool, [&] {
+    PackedLinear(kOut, kIn, {{{weight.data(), DType::kBF16, kIn}, kOut, kIn}}, pool);
+  });
+  const double copying = best_seconds(5, pool, [&] {
+    Buffer copy(kBytes);
+    pool.parallel_for(64, [&](int64_t part) {
+      const int64_t at = part * (kBytes / 64);
+      std::memcpy(copy.data() + at, reinterpret_cast<const std::byte*>(weight.data()) + at, kBytes / 64);
+    });
+  });
+  std::printf("packing %.2f GB/s, copying into fresh memory %.2f GB/s (%.0f%%)\n", kBytes / packing / 1e9,
+              kBytes / copying / 1e9, 100 * copying / packing);
+}
+
+// 16 heads, 8 KV heads of 128 features.
+void bench_attention(double bandwidth, double peak, const Context& context) {
+  constexpr int64_t kHeads = 16, kKvHeads = 8, kDim = 128, kCacheLen = 4096;
+  std::vector<uint16_t> k(kKvHeads * kCacheLen * kDim, 0x3c00), v = k;
+  const LayerCache cache{k.data(), v.data(), DType::kBF16, kKvHeads, kCacheLen, kDim, kDim};
+  const int32_t slot = 0;
+  const auto seconds = [&](int32_t start, int32_t length) {
+    const std::vector<uint16_t> q(static_cast<size_t>(length) * kHeads * kDim, 0x3c00);
+    std::vector<uint16_t> out(q.size());
+    return best_seconds(5, context.pool, [&] {
+      attend({q.data(), DType::kBF16, kHeads * kDim}, {1, length, &start, &length, &slot}, cache, {kHeads, 0.088F},
+             {out.data(), DType::kBF16, kHeads * kDim}, context);
+    });
+  };
+  for (int32_t keys : {192, 4000}) {
+    const double time = seconds(keys - 1, 1);
+    const double read = 2.0 * 2 * kKvHeads * kDim * keys / time;
+    std::printf("attention, 1 position of %d keys: %.1f us, %.2f GB/s (%.0f%% of reading)\n", keys, time * 1e6, read / 1e9,
+                100 * read / bandwidth);
+  }
+  for (int32_t length : {128, 512, 2048}) {
+    const double time = seconds(0, length), flops = 4.0 * kHeads * kDim * length * length / 2;
+    std::printf("attention, %d positions: %.2f ms, %.1f GFLOP/s of what is visible (%.0f%% of peak)\n", length, time * 1e3,
+                flops / time / 1e9, 100 * flops / time / peak);
+  }
+}
+
 int run(int threads, int layer_count) {
   ThreadPool pool(threads);
   const Context context{pool, choose_kernels(available_isas(), pool)};
@@ -90,10 +140,18 @@ int run(int threads, int layer_count) {
     for (int i = 0; i < 100; ++i) pool.parallel_for(threads, [](int64_t) {});
   });
   std::printf("empty parallel call %.2f us\n", empty / 100 * 1e6);
-  const Layers layers = make_layers(layer_count, pool);
   const double bandwidth = read_bandwidth(int64_t{256} << 20, 5, pool), peak = multiply_add_peak(context);
   std::printf("reading %.2f GB/s, multiply-add peak %.1f GFLOP/s\n", bandwidth / 1e9, peak / 1e9);
-  for (int64_t rows : {1, 2, 4, 8, 16, 64, 128, 512}) bench(layers, rows, bandwidth, peak, context);
+  for (WeightFormat format :
+       {WeightFormat::kBF16, WeightFormat::kInt8, WeightFormat::kInt4Group32, WeightFormat::kInt4Group128}) {
+    // Fewer bytes a weight, more layers: all of them are larger than the caches.
+    const Layers layers = make_layers(layer_count * 16 / bits(format), format, pool);
+    std::printf("weights of %d bits, groups of %d\n", bits(format), static_cast<int>(group_size(format)));
+    for (int64_t rows : {1, 2, 4, 8, 16, 128}) bench(layers, rows, bandwidth, peak, context);
+    if (format == WeightFormat::kBF16) bench(layers, 512, bandwidth, peak, context);
+  }
+  bench_packing(pool);
+  bench_attention(bandwidth, peak, context);
   std::printf("reading again %.2f GB/s\n", read_bandwidth(int64_t{256} << 20, 5, pool) / 1e9);
   return 0;
 }
