@@ -2,12 +2,14 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
-#include <poll.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <sstream>
 
@@ -65,9 +67,39 @@ sockaddr_un abstract_address(const std::string& name, socklen_t* length) {
   return address;
 }
 
-std::string unix_name(const std::string& address) {
-  if (!address.starts_with("unix:")) throw Error("control address", "not understood: " + address);
-  return address.substr(5);
+constexpr const char* kUnix = "unix:";
+
+struct TcpAddress {
+  std::vector<std::string> hosts;
+  uint16_t port = 0;
+};
+
+TcpAddress tcp_address(const std::string& address) {
+  TcpAddress result;
+  const size_t colon = address.rfind(':');
+  if (!address.starts_with("tcp:") || colon < 4) throw Error("control address", "not understood: " + address);
+  std::istringstream hosts(address.substr(4, colon - 4));
+  for (std::string host; std::getline(hosts, host, ',');) result.hosts.push_back(host);
+  result.port = static_cast<uint16_t>(std::atoi(address.c_str() + colon + 1));
+  return result;
+}
+
+sockaddr_in socket_address(const std::string& host, uint16_t port) {
+  sockaddr_in to{};
+  to.sin_family = AF_INET;
+  to.sin_port = htons(port);
+  if (inet_pton(AF_INET, host.c_str(), &to.sin_addr) != 1) throw Error("control address", "not an address: " + host);
+  return to;
+}
+
+// The kernel tells of a host that is gone after about half a minute.
+void keep_alive(int fd) {
+  const int yes = 1, idle_s = 10, interval_s = 5, probes = 4;
+  setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof(yes));
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof(idle_s));
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof(interval_s));
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
 }
 
 void set_nonblocking(int fd) {
@@ -199,10 +231,20 @@ std::vector<Frame> FrameStream::receive() {
 }
 
 int listen_control(const std::string& address) {
-  socklen_t length = 0;
-  const sockaddr_un to = abstract_address(unix_name(address), &length);
-  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (fd < 0 || bind(fd, reinterpret_cast<const sockaddr*>(&to), length) != 0 || listen(fd, SOMAXCONN) != 0) {
+  const bool local = address.starts_with(kUnix);
+  const int fd = socket(local ? AF_UNIX : AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  int bound = -1;
+  if (local) {
+    socklen_t length = 0;
+    const sockaddr_un to = abstract_address(address.substr(std::strlen(kUnix)), &length);
+    bound = bind(fd, reinterpret_cast<const sockaddr*>(&to), length);
+  } else {
+    const int yes = 1;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+    const sockaddr_in to = socket_address("0.0.0.0", tcp_address(address).port);
+    bound = bind(fd, reinterpret_cast<const sockaddr*>(&to), sizeof(to));
+  }
+  if (fd < 0 || bound != 0 || listen(fd, SOMAXCONN) != 0) {
     const std::string why = std::strerror(errno);
     if (fd >= 0) close(fd);
     throw Error("control socket", why);
@@ -211,17 +253,33 @@ int listen_control(const std::string& address) {
 }
 
 int connect_control(const std::string& address, double timeout_s) {
-  socklen_t length = 0;
-  const sockaddr_un to = abstract_address(unix_name(address), &length);
-  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  timeval bound{static_cast<time_t>(timeout_s), 0};
-  setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &bound, sizeof(bound));  // a full backlog blocks connect()
-  if (fd < 0 || connect(fd, reinterpret_cast<const sockaddr*>(&to), length) != 0) {
-    const std::string why = std::strerror(errno);
+  const timeval bound{static_cast<time_t>(timeout_s), 0};  // also of a full backlog, which blocks connect()
+  std::string tried;
+  const auto attempt = [&](int family, const sockaddr* to, socklen_t length, const std::string& name) {
+    const int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &bound, sizeof(bound));
+    if (fd >= 0 && connect(fd, to, length) == 0) return fd;
+    tried += (tried.empty() ? "" : ", ") + name + " (" + std::strerror(errno) + ")";
     if (fd >= 0) close(fd);
-    throw Error("control socket", why);
+    return -1;
+  };
+  if (address.starts_with(kUnix)) {
+    socklen_t length = 0;
+    const sockaddr_un to = abstract_address(address.substr(std::strlen(kUnix)), &length);
+    if (const int fd = attempt(AF_UNIX, reinterpret_cast<const sockaddr*>(&to), length, address); fd >= 0) return fd;
+  } else {
+    const TcpAddress tcp = tcp_address(address);
+    for (const std::string& host : tcp.hosts) {
+      const sockaddr_in to = socket_address(host, tcp.port);
+      const int fd =
+          attempt(AF_INET, reinterpret_cast<const sockaddr*>(&to), sizeof(to), host + ":" + std::to_string(tcp.port));
+      if (fd < 0) continue;
+      keep_alive(fd);
+      return fd;
+    }
   }
-  return fd;
+  throw Error("control socket", "tprun cannot be reached; tried " + tried,
+              "--interface NAME|SUBNET that leads from host to host");
 }
 
 }  // namespace tp

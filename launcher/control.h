@@ -84,7 +84,8 @@ class FrameStream {
   bool closed_ = false;
 };
 
-// "unix:NAME": an abstract Unix socket (no file is left behind, whoever dies); "tcp:HOST:PORT".
+// "unix:NAME": an abstract Unix socket (no file is left behind, whoever dies). "tcp:ADDRESS,ADDRESS:PORT": tprun listens on
+// the port; a rank tries one address after the other. Both throw Error, connect_control with the addresses that were tried.
 int listen_control(const std::string& address);
 int connect_control(const std::string& address, double timeout_s);
 

@@ -205,7 +205,9 @@ class EnvMaker {
     for (const auto& [name, value] : ours) {
       if (name == "LIBTPU_INIT_ARGS" || name == "ALLOW_MULTIPLE_LIBTPU_LOAD" || name == "TPU_PREMAPPED_BUFFER_SIZE") continue;
       const auto left = preset(name);
-      if (left && *left != value)
+      // What differs from rank to rank cannot be right for all of them.
+      const bool own = name == "CLOUD_TPU_TASK_ID" || name.starts_with("TPU_VISIBLE_") || name == "TPU_PROCESS_PORT";
+      if (left && (*left != value || (own && world_ > 1)))
         env_.notes.push_back(name + "=" + *left + " is left over from another job (this one has " + value + "): unset it");
     }
   }
@@ -218,6 +220,16 @@ class EnvMaker {
 };
 
 }  // namespace
+
+Environment place_environment(const std::vector<RankHello>& places, size_t rank) {
+  const RankHello& own = places[rank];
+  int group = -1;
+  for (size_t i = 0; i <= rank; ++i) group += places[i].local_rank == 0 ? 1 : 0;
+  return {{"RANK", std::to_string(own.rank)},
+          {"LOCAL_RANK", std::to_string(own.local_rank)},
+          {"LOCAL_WORLD_SIZE", std::to_string(own.local_size)},
+          {"GROUP_RANK", std::to_string(group)}};
+}
 
 LaunchEnv make_launch_env(const LaunchEnvRequest& request) {
   return EnvMaker(request).make();

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "launcher/chips.h"
+#include "launcher/control.h"
 #include "launcher/port_lease.h"
 
 namespace tp {
@@ -38,6 +39,10 @@ struct LaunchEnv {
 // JOB_COMPLETION_INDEX): host:base+i with TORCH_TPU_BASE_PORT, MASTER_ADDR the first host, MASTER_PORT 29500. What is preset is
 // checked: number and form of addresses, duplicates, the topology's product, ports that are taken. Throws Error.
 LaunchEnv make_launch_env(const LaunchEnvRequest& request);
+
+// Where a rank is, as torchrun tells it: RANK, LOCAL_RANK, LOCAL_WORLD_SIZE, GROUP_RANK (its host's number). `places` are all
+// ranks of the job, in order of rank.
+Environment place_environment(const std::vector<RankHello>& places, size_t rank);
 
 // What a program that talks to libtpu directly needs beside that (torch_tpu exports the same by itself); local_rank indexes
 // env.ranks.

@@ -9,6 +9,7 @@
 #include "launcher/job_processes.h"
 #include "launcher/launch_env.h"
 #include "launcher/mpi_command.h"
+#include "launcher/network.h"
 #include "launcher/options_environment.h"
 #include "launcher/program_path.h"
 #include "launcher/shell_quote.h"
@@ -22,6 +23,8 @@ struct Launch {
   MpiCommand mpi;
   LaunchEnv env;
   std::vector<std::string> unset;
+  std::vector<Network> networks;  // between hosts; empty on one host
+  std::string control;            // address for the ranks; empty on one host
 };
 
 // What the job's own directory and threads add to the environment of every rank.
@@ -30,7 +33,7 @@ void add_own_variables(const Environment& preset, const LaunchSettings& settings
   Environment& common = launch.env.common;
   if (settings.threads_given || !preset.contains("OMP_NUM_THREADS"))
     common["OMP_NUM_THREADS"] = std::to_string(settings.threads);
-  common["TPRUN_RUNTIME_DIR"] = runtime_dir;
+  if (settings.hosts.empty()) common["TPRUN_RUNTIME_DIR"] = runtime_dir;
   launch.unset = {"TPRUN_CONTROL", "TPRUN_TOKEN"};
   // TMPDIR was changed for mpirun alone.
   if (const auto own = preset.find("TMPDIR"); own != preset.end()) {
@@ -44,7 +47,20 @@ Launch make_launch(const Options& options, const LaunchSettings& settings, const
   Launch launch;
   launch.env = make_launch_env(launch_env_request(options, settings, preset));
   if (launch.env.nnodes > 1)
-    throw Error("--nnodes", "this version starts ranks on one host", "leave --nnodes and --node-rank out");
+    throw Error("--nnodes", "this version does not meet other launchers", "--host or --hostfile, from one host");
+  // Where a rank is, it is told once it has reported in.
+  for (const char* name : {"LOCAL_WORLD_SIZE", "GROUP_RANK"}) launch.env.common.erase(name);
+  if (settings.hosts.empty()) return launch;
+  launch.networks = networks_between_hosts(options.text("interface"));
+  launch.env.leases.push_back(PortLease::any());
+  launch.control = "tcp:";
+  for (const Network& network : launch.networks) launch.control += (launch.control.back() == ':' ? "" : ",") + network.address;
+  launch.control += ":" + std::to_string(launch.env.leases.back().port());
+  launch.env.common["WORLD_SIZE"] = std::to_string(settings.world_size());
+  if (options.text("master-addr").empty() && !preset.contains("MASTER_ADDR")) {
+    const std::string& first = settings.hosts[0].name;
+    launch.env.common["MASTER_ADDR"] = first == "localhost" || first == "127.0.0.1" ? launch.networks[0].address : first;
+  }
   return launch;
 }
 
@@ -52,9 +68,18 @@ void add_mpi_command(const Options& options, const LaunchSettings& settings, con
                      Launch& launch) {
   const bool root = require_root_opt_in(geteuid(), options.flag("allow-run-as-root"), environment("OMPI_ALLOW_RUN_AS_ROOT"),
                                         environment("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"));
-  const MpiRequest request{settings.nproc,   settings.cores,
-                           settings.grace_s, options.text("interface"),
-                           runtime_dir,      {own_program("tprun-exec").string()}};
+  MpiRequest request;
+  request.nproc = settings.world_size();
+  request.cores = settings.cores;
+  request.grace_s = settings.grace_s;
+  request.interface = options.text("interface");
+  request.runtime_dir = runtime_dir;
+  request.hosts = settings.hosts;
+  request.launch_agent = options.text("launch-agent");
+  request.program = {own_program("tprun-exec").string()};
+  for (const Network& network : launch.networks) request.subnets.push_back(network.subnet);
+  request.forward = {"TPRUN_CONTROL", "TPRUN_TOKEN", kJobIdVariable};
+  if (root) request.forward.insert(request.forward.end(), {"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"});
   launch.mpi = mpi_command(detect_mpi_version(), request);
   if (!root) return;
   // As variables the opt-in reaches the daemons on other hosts, which the option does not in every release.
@@ -91,17 +116,18 @@ int run_on_ranks(const Options& options, const LaunchSettings& settings, const s
   JobGuard guard;
   add_mpi_command(options, settings, guard.runtime_dir(), launch);
   add_own_variables(preset, settings, guard.runtime_dir(), launch);
-  Console console({options.flag("quiet"), options.flag("tee"), isatty(2) == 1, options.text("log-dir"), settings.nproc});
+  Console console({options.flag("quiet"), options.flag("tee"), isatty(2) == 1, options.text("log-dir"), settings.world_size()});
   SuperviseRequest request;
   request.mpi = launch.mpi;
   request.job_id = guard.job_id();
-  request.world_size = settings.nproc;
+  request.world_size = settings.world_size();
   request.timeout_s = settings.timeout_s;
   request.grace_s = settings.grace_s;
   request.input = input;
-  request.start_of = [&](const RankHello& place) {
+  request.control = launch.control;
+  request.start_of = [&](const std::vector<RankHello>& places, size_t rank) {
     RankStart start{program, launch.env.common, launch.unset, settings.threads, settings.grace_s};
-    start.env.merge(Environment(launch.env.ranks.at(static_cast<size_t>(place.local_rank))));
+    start.env.merge(place_environment(places, rank));
     return start;
   };
   for (const std::string& note : launch.env.notes) console.note(note);

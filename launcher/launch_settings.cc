@@ -6,11 +6,13 @@
 
 #include "launcher/topology.h"
 #include "sharding/error.h"
+#include "sharding/json_document.h"
 
 namespace tp {
 namespace {
 
 constexpr int kMostRanks = 4096, kMostThreads = 4096;
+constexpr int64_t kLargestHostfile = int64_t{16} << 20;
 
 int rank_count(const Options& options, const LaunchSettings& settings) {
   const bool tpu = settings.device.device == "tpu";
@@ -65,7 +67,37 @@ void settle_device(const Options& options, const Environment& preset, LaunchSett
   settings.device = choose_device(options.text("device"), settings.chips, preset, !settings.pjrt_plugin.empty(), root);
 }
 
+void settle_hosts(const Options& options, LaunchSettings& settings) {
+  if (options.given("host") && options.given("hostfile"))
+    throw Error("--host", "and --hostfile are both given", "keep one of them");
+  if (options.given("host")) settings.hosts = parse_host_option(options.text("host"));
+  if (options.given("hostfile")) {
+    settings.hosts = parse_hostfile(read_text_file(options.text("hostfile"), kLargestHostfile), options.text("hostfile"));
+  }
+  if (settings.hosts.empty()) {
+    if (options.given("launch-agent")) throw Error("--launch-agent", "is for other hosts", "--host or --hostfile");
+    return;
+  }
+  if (settings.device.device != "cpu")
+    throw Error("--device", "hosts of a TPU slice are not started from one of them", "--device cpu");
+  settle_slots(settings.hosts, settings.nproc_given ? settings.nproc : 0);
+  settings.nproc = settings.hosts[0].slots;
+  if (options.given("nnodes") && *options.count("nnodes") != static_cast<int64_t>(settings.hosts.size())) {
+    throw Error(
+        "--nnodes",
+        std::to_string(*options.count("nnodes")) + ", but " + std::to_string(settings.hosts.size()) + " hosts are listed",
+        "leave it out");
+  }
+}
+
 }  // namespace
+
+int LaunchSettings::world_size() const {
+  if (hosts.empty()) return nproc;
+  int size = 0;
+  for (const HostSlots& host : hosts) size += host.slots;
+  return size;
+}
 
 LaunchSettings launch_settings(const Options& options, const Environment& preset) {
   LaunchSettings settings;
@@ -74,6 +106,7 @@ LaunchSettings launch_settings(const Options& options, const Environment& preset
   settings.nproc_given = options.given("nproc-per-node");
   settings.nproc = rank_count(options, settings);
   if (settings.device.device == "tpu" && !settings.chips.usable.empty()) require_possible_count(settings.chips, settings.nproc);
+  settle_hosts(options, settings);
   settings.threads_given = options.given("threads");
   settings.threads = threads_of(options, preset, settings.cores, settings.nproc);
   settings.timeout_s = seconds(options, "timeout", false);
@@ -92,7 +125,7 @@ LaunchEnvRequest launch_env_request(const Options& options, const LaunchSettings
   };
   request.nproc = settings.nproc;
   request.nproc_given = settings.nproc_given;
-  request.nnodes = number("nnodes");
+  if (settings.hosts.empty()) request.nnodes = number("nnodes");
   request.node_rank = number("node-rank");
   request.master_port = number("master-port");
   if (request.nnodes == 0) throw Error("--nnodes", "`0` is not a number of hosts", "1 or more");

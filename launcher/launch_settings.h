@@ -1,10 +1,12 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "launcher/affinity.h"
 #include "launcher/chips.h"
 #include "launcher/device_choice.h"
+#include "launcher/host_list.h"
 #include "launcher/launch_env.h"
 #include "launcher/options.h"
 
@@ -12,7 +14,8 @@ namespace tp {
 
 // The launch options, checked against each other, the environment and this host.
 struct LaunchSettings {
-  int nproc = 1;  // ranks on this host
+  int nproc = 1;                 // ranks on this host; with hosts, on the first one
+  std::vector<HostSlots> hosts;  // of --host or --hostfile; empty = this host alone
   bool nproc_given = false;
   DeviceChoice device;
   std::string pjrt_plugin;  // absolute; empty = not given
@@ -23,6 +26,8 @@ struct LaunchSettings {
   double timeout_s = 300;
   double grace_s = 10;
   int max_restarts = 0;
+
+  int world_size() const;
 };
 
 // Throws Error for counts and combinations that cannot be.

@@ -126,7 +126,7 @@ CheckedJob make_job(const Options& options, const LaunchSettings& launch) {
   refuse_misplaced(options);
   CheckedJob checked;
   Job& job = checked.job;
-  const CheckedModel model = check_model(options, launch.nproc);
+  const CheckedModel model = check_model(options, launch.world_size());
   checked.notes = model.plan.plan.notes;
   checked.settings = generation_settings(options, model.dir, model.config);
   checked.notes.insert(checked.notes.end(), checked.settings.notes.begin(), checked.settings.notes.end());

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "launcher/host_list.h"
+
 namespace tp {
 
 struct MpiVersion {
@@ -19,11 +21,15 @@ std::optional<MpiVersion> parse_mpi_version(const std::string& text);
 MpiVersion detect_mpi_version();
 
 struct MpiRequest {
-  int nproc = 1;
+  int nproc = 1;  // ranks of the job
   int cores = 1;  // usable on this host
   double grace_s = 10;
   std::string interface;              // --interface; empty = loopback, since all ranks are here
   std::filesystem::path runtime_dir;  // for Open MPI's own files
+  std::vector<HostSlots> hosts;       // empty = this host alone
+  std::vector<std::string> subnets;   // with hosts: networks between them
+  std::string launch_agent;           // with hosts: in place of ssh; empty = Open MPI's own
+  std::vector<std::string> forward;   // with hosts: variables that other hosts need
   std::vector<std::string> program;   // what mpirun starts once per rank
 };
 

@@ -15,7 +15,6 @@ constexpr auto kLauncher = OptionGoal::kLauncher;
 constexpr auto kJob = OptionGoal::kJob;
 constexpr auto kBoth = OptionGoal::kBoth;
 
-constexpr std::string_view kNoHosts = "this version starts ranks on one host";
 constexpr std::string_view kNoChat = "this version has no chat templates";
 constexpr std::string_view kNoCompiler = "this version compiles no programs";
 
@@ -36,9 +35,9 @@ std::vector<OptionRow> launch_rows() {
       {"node-rank", kCount, kG, kLauncher, "I", "0", "", "which of the hosts this one is", {}, ""},
       {"master-addr", kText, kG, kLauncher, "HOST", "", "127.0.0.1", "MASTER_ADDR of the ranks", {}, ""},
       {"master-port", kCount, kG, kLauncher, "PORT", "", "a free port", "MASTER_PORT of the ranks", {}, ""},
-      {"host", kText, kG, kLauncher, "A[:N],B[:N]", "", "", "hosts to start ranks on", {}, kNoHosts},
-      {"hostfile", kText, kG, kLauncher, "FILE", "", "", "file of hosts to start ranks on, as mpirun reads it", {}, kNoHosts},
-      {"launch-agent", kText, kG, kLauncher, "CMD", "", "ssh", "what starts a process on another host", {}, kNoHosts},
+      {"host", kText, kG, kLauncher, "A[:N],B[:N]", "", "", "hosts to start ranks on", {}, ""},
+      {"hostfile", kText, kG, kLauncher, "FILE", "", "", "file of hosts to start ranks on, as mpirun reads it", {}, ""},
+      {"launch-agent", kText, kG, kLauncher, "CMD", "", "ssh", "what starts a process on another host", {}, ""},
       {"device",
        kText,
        kG,

@@ -86,7 +86,7 @@ class Supervisor {
 };
 
 JobResult Supervisor::run() {
-  const std::string address = "unix:tprun-" + request_.job_id + "-" + token_;
+  const std::string address = request_.control.empty() ? "unix:tprun-" + request_.job_id + "-" + token_ : request_.control;
   listen_fd_ = listen_control(address);
   const sigset_t set = supervised_signals();
   signal_fd_ = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -166,8 +166,10 @@ void Supervisor::read_newcomer(size_t index) {
 void Supervisor::start_all() {
   if (started_ || ending_ || connected() < request_.world_size) return;
   started_ = true;
+  std::vector<RankHello> places;
+  for (const Rank& rank : ranks_) places.push_back(rank.hello);
   for (Rank& rank : ranks_) {
-    rank.stream->send(FrameKind::kStart, to_payload(request_.start_of(rank.hello)));
+    rank.stream->send(FrameKind::kStart, to_payload(request_.start_of(places, static_cast<size_t>(rank.hello.rank))));
     if (rank.hello.rank != 0) rank.stream->send(FrameKind::kStdinEnd, "");
   }
   if (request_.input) {

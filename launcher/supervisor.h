@@ -20,7 +20,8 @@ struct SuperviseRequest {
   int world_size = 1;
   double timeout_s = 300;  // until every rank has reported in
   double grace_s = 10;     // between SIGTERM and SIGKILL
-  std::function<RankStart(const RankHello&)> start_of;
+  std::string control;     // address to listen on (control.h); empty = a Unix socket of its own
+  std::function<RankStart(const std::vector<RankHello>& places, size_t rank)> start_of;
   std::optional<std::string> input;  // what rank 0 reads; nullopt = tprun's own standard input
 };
 

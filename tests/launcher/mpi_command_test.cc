@@ -10,7 +10,12 @@ namespace tp {
 namespace {
 
 MpiRequest request_of(int nproc, int cores) {
-  return {nproc, cores, 10, "", "/run/j", {"/opt/tprun-exec"}};
+  MpiRequest request;
+  request.nproc = nproc;
+  request.cores = cores;
+  request.runtime_dir = "/run/j";
+  request.program = {"/opt/tprun-exec"};
+  return request;
 }
 
 TEST(MpiVersion, IsReadFromBothForms) {
@@ -37,6 +42,22 @@ TEST(MpiCommand, UsesTheNamesOfVersion5) {
             "mpirun -n 2 --map-by :OVERSUBSCRIBE --bind-to none --mca pml ob1 --mca btl self,sm "
             "--mca btl_sm_backing_directory /run/j --mca btl_tcp_if_include lo --prtemca prte_if_include lo "
             "--prtemca odls_base_sigkill_timeout 15 /opt/tprun-exec");
+}
+
+TEST(MpiCommand, NamesTheSameNetworksToEveryLayer) {
+  MpiRequest request = request_of(3, 8);
+  request.hosts = {{"a", 2}, {"b", 1}};
+  request.subnets = {"10.0.0.0/24"};
+  request.launch_agent = "/opt/agent x";
+  request.forward = {"TPRUN_CONTROL"};
+  EXPECT_EQ(shell_line(mpi_command({4, 1, 4}, request).argv),
+            "mpirun -n 3 --map-by slot:OVERSUBSCRIBE --bind-to none --mca pml ob1 --host a:2,b:1 --mca btl self,vader,tcp "
+            "--mca btl_tcp_if_include 10.0.0.0/24 --mca oob_tcp_if_include 10.0.0.0/24 --mca plm_rsh_agent '/opt/agent x' "
+            "-x TPRUN_CONTROL --mca odls_base_sigkill_timeout 15 /opt/tprun-exec");
+  EXPECT_EQ(shell_line(mpi_command({5, 0, 6}, request).argv),
+            "mpirun -n 3 --map-by slot:OVERSUBSCRIBE --bind-to none --mca pml ob1 --host a:2,b:1 --mca btl self,sm,tcp "
+            "--mca btl_tcp_if_include 10.0.0.0/24 --prtemca prte_if_include 10.0.0.0/24 --prtemca plm_ssh_agent '/opt/agent x' "
+            "-x TPRUN_CONTROL --prtemca odls_base_sigkill_timeout 15 /opt/tprun-exec");
 }
 
 TEST(MpiCommand, LetsRanksYieldWhenThereAreMoreThanCores) {

@@ -1,0 +1,59 @@
+#include "launcher/host_list.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "launcher/launch_env.h"
+#include "sharding/error.h"
+
+namespace tp {
+namespace {
+
+using ::testing::ElementsAre;
+
+std::string refusal(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.text();
+  }
+  return "accepted";
+}
+
+TEST(HostList, IsReadFromTheOption) {
+  EXPECT_THAT(parse_host_option("a:2,b"), ElementsAre(HostSlots{"a", 2}, HostSlots{"b", 0}));
+  EXPECT_EQ(refusal([] { parse_host_option("a,"); }), "--host: `` is not a host\n  fix: NAME or NAME:N");
+  EXPECT_EQ(refusal([] { parse_host_option("-oProxyCommand=x"); }),
+            "--host: `-oProxyCommand=x` is not a host\n  fix: NAME or NAME:N");
+  EXPECT_EQ(refusal([] { parse_host_option("a:0"); }), "--host: `0` is not a number of ranks\n  fix: 1 to 4096");
+  EXPECT_EQ(refusal([] { parse_host_option("a,a"); }), "--host: a is there twice\n  fix: NAME:N gives a host N ranks");
+}
+
+TEST(HostList, IsReadFromAHostfile) {
+  EXPECT_THAT(parse_hostfile("# two\na slots=2 max_slots=4\n\nb  # one\n", "h"),
+              ElementsAre(HostSlots{"a", 2}, HostSlots{"b", 0}));
+  EXPECT_EQ(refusal([] { parse_hostfile("a\nb slots=x\n", "h"); }), "h:2: `x` is not a number of ranks\n  fix: 1 to 4096");
+  EXPECT_EQ(refusal([] { parse_hostfile("\n", "h"); }), "h: names no host\n  fix: one host a line: NAME slots=N");
+}
+
+TEST(HostList, GivesEveryHostItsRanks) {
+  std::vector<HostSlots> hosts = {{"a", 2}, {"b", 0}};
+  settle_slots(hosts, 0);
+  EXPECT_THAT(hosts, ElementsAre(HostSlots{"a", 2}, HostSlots{"b", 1}));
+  EXPECT_EQ(refusal([] {
+              std::vector<HostSlots> listed = {{"a", 2}};
+              settle_slots(listed, 4);
+            }),
+            "--nproc-per-node: 4, but a is listed with 2\n  fix: leave one of them out");
+}
+
+TEST(PlaceEnvironment, NumbersHostsByTheirFirstRank) {
+  const std::vector<RankHello> places = {{0, 0, 3, 2, 1, "a", ""}, {1, 1, 3, 2, 2, "a", ""}, {2, 0, 3, 1, 3, "b", ""}};
+  EXPECT_EQ(place_environment(places, 1),
+            (Environment{{"RANK", "1"}, {"LOCAL_RANK", "1"}, {"LOCAL_WORLD_SIZE", "2"}, {"GROUP_RANK", "0"}}));
+  EXPECT_EQ(place_environment(places, 2),
+            (Environment{{"RANK", "2"}, {"LOCAL_RANK", "0"}, {"LOCAL_WORLD_SIZE", "1"}, {"GROUP_RANK", "1"}}));
+}
+
+}  // namespace
+}  // namespace tp
