@@ -109,10 +109,12 @@ const StoredTensor* Checkpoint::find(const std::string& name) const {
     return found == tensors.end() ? nullptr : &found->second;
   };
   if (const StoredTensor* stored = at(name)) return stored;
-  for (const std::string_view prefix : {"model.", "gpt_neox."}) {
-    if (name.starts_with(prefix)) return at(name.substr(prefix.size()));
+  // transformers' name of the base model, or none.
+  const std::string base = name.starts_with("model.") ? name.substr(6) : name;
+  for (const char* prefix : {"", "model.", "gpt_neox."}) {
+    if (const StoredTensor* stored = at(prefix + base)) return stored;
   }
-  return at("model." + name);
+  return nullptr;
 }
 
 std::map<std::string, std::string> parse_safetensors_index(std::string_view text, const std::string& path) {

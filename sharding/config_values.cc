@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <memory>
+#include <sstream>
 #include <utility>
 
 #include "sharding/error.h"
@@ -32,6 +33,10 @@ ConfigValues::ConfigValues(Json values, const Json& defaults, std::string path)
 ConfigValues::ConfigValues(Json values, std::string path, std::string prefix,
                            std::shared_ptr<std::vector<std::string>> problems)
     : written_(std::move(values)), path_(std::move(path)), prefix_(std::move(prefix)), problems_(std::move(problems)) {}
+
+bool ConfigValues::known(const std::string& key) const {
+  return defaults_.contains(key);
+}
 
 bool ConfigValues::written(const std::string& key) const {
   return written_.contains(key);
@@ -164,9 +169,35 @@ std::vector<std::string> ConfigValues::texts(const std::string& key) {
   return result;
 }
 
+ConfigValues ConfigValues::inner(const std::string& key, Json values) const {
+  return ConfigValues(values.is_object() ? std::move(values) : Json::object(), path_, prefix_ + key + ".", problems_);
+}
+
 ConfigValues ConfigValues::object(const std::string& key) const {
-  const Json& value = at(key);
-  return ConfigValues(value.is_object() ? value : Json::object(), path_, prefix_ + key + ".", problems_);
+  return inner(key, at(key));
+}
+
+std::vector<std::pair<std::string, std::string>> parse_aliases(std::string_view aliases) {
+  std::vector<std::pair<std::string, std::string>> pairs;
+  std::istringstream words{std::string(aliases)};
+  for (std::string word; words >> word;) {
+    const size_t equals = word.find('=');
+    pairs.emplace_back(word.substr(0, equals), word.substr(equals + 1));
+  }
+  return pairs;
+}
+
+void ConfigValues::rename(std::string_view aliases) {
+  for (const auto& [from, to] : parse_aliases(aliases)) {
+    if (!written_.contains(from)) continue;
+    const Json value = written_.at(from);
+    written_.erase(from);
+    if (!written_.contains(to)) {
+      written_[to] = value;
+    } else if (written_.at(to) != value) {
+      problem(from, "is " + shown_value(value) + ", but `" + to + "` says " + shown_value(written_.at(to)));
+    }
+  }
 }
 
 void ConfigValues::throw_problems(const std::string& fix) const {

@@ -4,6 +4,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sharding/json_document.h"
@@ -20,6 +22,7 @@ class ConfigValues {
 
   bool has(const std::string& key) const;        // written in the file or a default, and not null
   bool written(const std::string& key) const;    // in the file itself, null or not
+  bool known(const std::string& key) const;      // the family has a default for it, be it null
   const Json& at(const std::string& key) const;  // null when absent
 
   // A whole number in [low, high]; a missing or wrong one is a problem.
@@ -34,8 +37,13 @@ class ConfigValues {
   std::vector<double> numbers(const std::string& key, double low, double high);
   std::vector<std::string> texts(const std::string& key);
 
-  // A view of the object under `key` with the same path and problem list; messages name "key.inner".
+  // The values of an object inside the file, with the same path and problem list; messages name "key.inner".
+  ConfigValues inner(const std::string& key, Json values) const;
+  // The same for the object under `key`; empty when there is none.
   ConfigValues object(const std::string& key) const;
+
+  // Other spellings of keys, "written=meant written=meant": what is written under the first counts as the second.
+  void rename(std::string_view aliases);
 
   void problem(const std::string& key, const std::string& what);
   void throw_problems(const std::string& fix = "") const;
@@ -55,5 +63,8 @@ class ConfigValues {
   std::string prefix_;
   std::shared_ptr<std::vector<std::string>> problems_;
 };
+
+// "a=b c=d" as pairs.
+std::vector<std::pair<std::string, std::string>> parse_aliases(std::string_view aliases);
 
 }  // namespace tp

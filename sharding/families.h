@@ -17,19 +17,23 @@ enum class NormPlacement {
   kParallelKey,  // two pre norms; side by side if `use_parallel_residual`: gpt_neox
 };
 
-// Which layers attend through a sliding window.
+// Which layers attend through a sliding window, when `sliding_window` is set.
 enum class WindowRule {
   kNone,
-  kAllLayers,         // `sliding_window`, when it is set: mistral
-  kUseSlidingWindow,  // `layer_types`, else layers >= `max_window_layers`, if `use_sliding_window`: qwen2
-  kLayerTypes,        // `layer_types`, else every `sliding_window_pattern`-th layer is full: gemma2
+  kAllLayers,            // mistral
+  kAllLayersIfUsed,      // if `use_sliding_window`: qwen3_moe
+  kFromMaxWindowLayers,  // `layer_types`, else layers >= `max_window_layers`, if `use_sliding_window`: qwen2
+  kAlternateBelowMax,    // `layer_types`, else every second layer < `max_window_layers`, if `use_sliding_window`: qwen2_moe
+  kPattern,              // `layer_types`, else all but every `sliding_window_pattern`-th layer: gemma2
+  kUnrotated,            // `layer_types`, else the layers without rotation, if `use_sliding_window`: smollm3
 };
 
 // Which layers rotate.
 enum class RopeRule {
   kAllLayers,
-  kNoRopeLayers,  // `no_rope_layers` (1 = rotates), else every `no_rope_layer_interval`-th layer does not: smollm3
-  kSlidingOnly,   // cohere2, exaone4: full layers do not rotate
+  kNoRopeLayers,           // `no_rope_layers` (1 = rotates), else all but every `no_rope_layer_interval`-th: smollm3
+  kSlidingLayers,          // cohere2
+  kSlidingLayersIfWindow,  // all layers when there is no window: exaone4
 };
 
 enum class AttentionScale {
@@ -45,6 +49,13 @@ enum class EmbeddingScale {
 };
 
 enum class LogitsScale { kOne, kMultiply /* `logit_scale` */, kDivide /* `logits_scaling` */ };
+
+// Which layers are mixtures of experts.
+enum class SparseRule {
+  kAllLayers,
+  kStep,        // every `decoder_sparse_step`-th that is not in `mlp_only_layers`: qwen2_moe
+  kFirstDense,  // from `first_k_dense_replace` on: deepseek_v3
+};
 
 // Names of a block's parameters below "<prefix><layers>.<n>."; an empty one does not exist in the family.
 struct ParameterNames {
@@ -68,10 +79,40 @@ struct ParameterNames {
   std::string_view up = "mlp.up_proj";
   std::string_view gate_up = "mlp.gate_up_proj";
   std::string_view down = "mlp.down_proj";
+  std::string_view router = "mlp.gate";
+  std::string_view experts = "mlp.experts";
+  std::string_view shared_expert = "mlp.shared_experts";
+  // Where checkpoints store what transformers renames; empty = under the same name.
+  std::string_view stored_lm_head = "";
+  std::string_view stored_router = "";   // with ".weight"
+  std::string_view stored_experts = "";  // "<this>.*.<expert_gate>.weight"
+  std::string_view stored_gate_up = "";  // the stacked tensor, with ".weight"
+  std::string_view stored_down = "";
+  std::string_view expert_gate = "gate_proj";
+  std::string_view expert_up = "up_proj";
+  std::string_view expert_down = "down_proj";
 };
 
 // A bool option of a family: "" = no, "yes" = always, anything else = the config key that says so.
 using Switch = std::string_view;
+
+// How a family spells its mixture of experts; num_experts empty = it has none.
+struct MoeSpelling {
+  std::string_view num_experts = "";
+  std::string_view top_k = "num_experts_per_tok";
+  std::string_view intermediate_size = "moe_intermediate_size";
+  SparseRule sparse = SparseRule::kAllLayers;
+  RouterKind router = RouterKind::kSoftmax;
+  Switch normalize_top_k = "";
+  // Width of the shared expert: a key of its own, or `n_shared_experts` times that of an expert.
+  std::string_view shared_intermediate_size = "";
+  bool shared_count = false;
+  bool shared_gate = false;
+  bool grouped = false;  // `n_group`, `topk_group`, `routed_scaling_factor`
+  GroupScore group_score = GroupScore::kMax;
+  bool correction_bias = false;
+  bool clamped_swiglu = false;  // with it come biases of the router and of the experts
+};
 
 // One row per model_type: everything that is not a number of config.json. Source: transformers 5.24, the configuration_*.py
 // and modeling_*.py of the model_type.
@@ -79,21 +120,30 @@ struct Family {
   std::string_view model_type;
   // Checked against a reference implementation; a family that is not warns at load.
   bool verified = true;
-  // The config keys that change this family's numbers, as a JSON object with the defaults of the configuration class, beside
-  // the keys that every family must write (families.cc: required_keys). A key that is not here is not understood.
+  // The config keys that change this family's numbers, as a JSON object with the defaults of the configuration class (sizes
+  // that every file must give have none). A key that is neither here nor a size is not understood.
   std::string_view defaults = "{}";
-  // Other spellings: "written=meant", separated by blanks.
+  // Keys that are understood with one value alone, as a JSON object.
+  std::string_view fixed = "{}";
+  // Other spellings of keys: "written=meant written=meant".
   std::string_view aliases = "";
+
   double default_theta = 10000.0;
-  bool partial_rotary = false;  // `partial_rotary_factor` is understood
+  // One rope object per layer type, with this theta for sliding layers; 0 = one for all layers: gemma3.
+  double sliding_theta = 0.0;
+  std::string_view sliding_theta_key = "";
+  std::string_view rope_type_aliases = "";  // as `aliases`
+  bool partial_rotary = false;              // `partial_rotary_factor` is understood
+  bool ntk_alpha = false;                   // `alpha` of a dynamic rope stretches theta once and for all: hunyuan
   RopeLayout rope_layout = RopeLayout::kHalf;
+  Switch rope_interleaved = "";  // wins over rope_layout
   RopeRule rope_rule = RopeRule::kAllLayers;
   WindowRule window = WindowRule::kNone;
 
   NormKind norm = NormKind::kRms;
-  Switch norm_bias = "";
+  bool norm_bias = false;
   bool norm_weight = true;
-  std::string_view norm_eps_key = "rms_norm_eps";
+  std::string_view norm_eps_key = "rms_norm_eps";  // empty = 1e-5, always
   NormPlacement placement = NormPlacement::kPre;
 
   bool fused_qkv = false;
@@ -103,11 +153,15 @@ struct Family {
   Switch qk_norm_on = "";
   QkNorm qk_norm = QkNorm::kPerHead;
   bool qk_norm_after_rope = false;
+  bool attention_sinks = false;
+  bool mla = false;
 
   MlpForm mlp = MlpForm::kGated;
   Switch mlp_bias = "";
   std::string_view activation_key = "hidden_act";
+  bool gelu_is_tanh = false;  // "gelu" means the tanh form: gemma
   Switch lm_head_bias = "";
+  MoeSpelling moe = {};
 
   AttentionScale attention_scale = AttentionScale::kHeadDim;
   EmbeddingScale embedding_scale = EmbeddingScale::kOne;
@@ -120,6 +174,9 @@ const std::vector<Family>& families();
 
 // nullptr for a model_type that is not in the table.
 const Family* find_family(std::string_view model_type);
+
+// Whether a model_type that transformers knows mixes attention with recurrent or convolution layers.
+bool has_recurrent_layers(std::string_view model_type);
 
 // All model types, in alphabetical order.
 std::vector<std::string> known_model_types();

@@ -8,7 +8,9 @@
 #include "sharding/config_keys.h"
 #include "sharding/config_values.h"
 #include "sharding/error.h"
+#include "sharding/expert_config.h"
 #include "sharding/families.h"
+#include "sharding/layer_config.h"
 #include "sharding/near_names.h"
 #include "sharding/rope_config.h"
 
@@ -33,18 +35,23 @@ const Family& family_of(ConfigValues& values) {
   const std::string name = values.text("model_type");
   values.throw_problems("a Hugging Face config.json names its architecture in `model_type`");
   if (const Family* family = find_family(name)) return *family;
+  if (has_recurrent_layers(name)) {
+    throw Error(values.path(), "model_type `" + name + "` has recurrent or convolution layers, which are not supported");
+  }
   std::string known;
   for (const std::string& one : known_model_types()) known += (known.empty() ? "" : ", ") + one;
   const std::string near = did_you_mean(name, known_model_types());
   throw Error(values.path(), "unknown model_type `" + name + "`", (near.empty() ? "" : near + " ") + "known ones are " + known);
 }
 
-std::vector<std::string> own_keys(const Family& family, const Json& defaults) {
+// Keys that are read or checked here, whatever they say.
+std::vector<std::string> own_keys(const Family& family, const Json& defaults, const Json& fixed) {
   std::vector<std::string> keys = {
       "vocab_size",          "hidden_size",         "intermediate_size", "num_hidden_layers",
       "num_attention_heads", "num_key_value_heads", "layer_types",       "quantization_config",
       "tie_word_embeddings", "pretraining_tp",      "head_dim",          "max_position_embeddings"};
   for (const auto& [key, value] : defaults.items()) keys.push_back(key);
+  for (const auto& [key, value] : fixed.items()) keys.push_back(key);
   for (const std::string& key : rope_keys(family)) keys.push_back(key);
   return keys;
 }
@@ -123,8 +130,8 @@ Activation read_activation(ConfigValues& values, const std::string& key) {
 
 void read_block(ConfigValues& values, const Family& family, ModelConfig& config) {
   config.norm = family.norm;
-  config.norm_eps = values.number(std::string(family.norm_eps_key), 0, 1);
-  config.norm_bias = is_on(family.norm_bias, values);
+  config.norm_eps = family.norm_eps_key.empty() ? 1e-5 : values.number(std::string(family.norm_eps_key), 0, 1);
+  config.norm_bias = family.norm_bias;
   config.norm_weight = family.norm_weight;
   config.fused_qkv = family.fused_qkv;
   config.qkv_per_head = family.qkv_per_head;
@@ -136,56 +143,53 @@ void read_block(ConfigValues& values, const Family& family, ModelConfig& config)
   config.qk_norm_after_rope = family.qk_norm_after_rope;
   config.mlp = family.mlp;
   config.activation = read_activation(values, std::string(family.activation_key));
-  config.attention_scale = 1.0 / std::sqrt(static_cast<double>(config.head_dim));
+  if (family.gelu_is_tanh && config.activation == Activation::kGelu) config.activation = Activation::kGeluTanh;
+  config.attention_sinks = family.attention_sinks;
   config.tie_word_embeddings = values.boolean("tie_word_embeddings");
 }
 
-constexpr const char* kFull = "full_attention";
-constexpr const char* kSliding = "sliding_attention";
-
-// One of kFull and kSliding per layer.
-std::vector<std::string> read_layer_types(ConfigValues& values, const Family& family, std::optional<int64_t> window,
-                                          size_t layers) {
-  std::vector<std::string> implied(layers, kFull);
-  if (family.window == WindowRule::kAllLayers && window) implied.assign(layers, kSliding);
-  if (family.window == WindowRule::kUseSlidingWindow && window) {
-    const int64_t first = values.integer("max_window_layers", 0, kMaxPositions);
-    for (size_t i = static_cast<size_t>(std::min<int64_t>(first, static_cast<int64_t>(layers))); i < layers; ++i)
-      implied[i] = kSliding;
+void read_factors(ConfigValues& values, const Family& family, ModelConfig& config) {
+  constexpr double kLargest = 1e15;
+  if (family.attention_scale == AttentionScale::kQueryPreAttn) {
+    config.attention_scale = 1.0 / std::sqrt(values.number("query_pre_attn_scalar", 1e-9, kLargest));
+  } else if (family.attention_scale == AttentionScale::kMultiplier) {
+    config.attention_scale = values.number("attention_multiplier", -kLargest, kLargest);
+  } else {
+    config.attention_scale = config.mla ? mla_attention_scale(config) : 1.0 / std::sqrt(static_cast<double>(config.head_dim));
   }
-  if (!values.has("layer_types")) return implied;
-  std::vector<std::string> types = values.texts("layer_types");
-  if (types.size() != layers) {
-    values.problem("layer_types", "has " + std::to_string(types.size()) + " entries for " + std::to_string(layers) + " layers");
-    return implied;
+  if (family.embedding_scale == EmbeddingScale::kSqrtHidden) {
+    config.embedding_scale = std::sqrt(static_cast<double>(config.hidden_size));
+    config.embedding_scale_rounded = true;
+  } else if (family.embedding_scale == EmbeddingScale::kMultiplier) {
+    config.embedding_scale = values.number("embedding_multiplier", -kLargest, kLargest);
   }
-  for (std::string& type : types) {
-    if (type == "attention") type = kFull;  // transformers' older name
-    if (type == kFull || type == kSliding) continue;
-    values.problem("layer_types", "has \"" + type + "\", which is not supported (full_attention, sliding_attention)");
-    return implied;
+  if (family.logits_scale == LogitsScale::kMultiply) config.logits_scale = values.number("logit_scale", -kLargest, kLargest);
+  if (family.logits_scale == LogitsScale::kDivide) config.logits_scale = 1.0 / values.number("logits_scaling", 1e-9, kLargest);
+  if (values.known("residual_multiplier")) config.residual_scale = values.number("residual_multiplier", -kLargest, kLargest);
+  if (values.known("attn_logit_softcapping")) {
+    config.attention_softcap = values.optional_number("attn_logit_softcapping", 1e-9, kLargest).value_or(0);
   }
-  const bool reads_types = family.window == WindowRule::kUseSlidingWindow || family.window == WindowRule::kLayerTypes;
-  if (!reads_types && types != implied) values.problem("layer_types", "differs from the layers that this model_type has");
-  return types;
+  if (values.known("final_logit_softcapping")) {
+    config.logits_softcap = values.optional_number("final_logit_softcapping", 1e-9, kLargest).value_or(0);
+  }
+  if (values.known("clip_qkv")) config.qkv_clip = values.optional_number("clip_qkv", 1e-9, kLargest).value_or(0);
 }
 
-void read_windows(ConfigValues& values, const std::vector<std::string>& types, std::optional<int64_t> window,
-                  ModelConfig& config) {
-  for (size_t i = 0; i < types.size(); ++i) {
-    if (types[i] != kSliding) continue;
-    if (!window) {
-      values.problem("layer_types", "has sliding_attention, but there is no sliding window");
-      return;
-    }
-    config.layers[i].window = *window;
-  }
+void place_norms(ConfigValues& values, const Family& family, ModelConfig& config) {
+  const NormPlacement placement = family.placement;
+  config.pre_attention_norm = placement != NormPlacement::kPost;
+  config.pre_mlp_norm = placement != NormPlacement::kPost && placement != NormPlacement::kParallel;
+  config.post_attention_norm = config.post_mlp_norm = placement == NormPlacement::kPost || placement == NormPlacement::kPrePost;
+  config.parallel_block = placement == NormPlacement::kParallel ||
+                          (placement == NormPlacement::kParallelKey && values.boolean("use_parallel_residual"));
 }
 
-std::optional<int64_t> read_window(ConfigValues& values, const Family& family) {
-  if (family.window == WindowRule::kNone) return std::nullopt;
-  if (family.window == WindowRule::kUseSlidingWindow && !values.boolean("use_sliding_window")) return std::nullopt;
-  return values.optional_integer("sliding_window", 1, kMaxPositions);
+void check_fixed(ConfigValues& values, const Json& fixed) {
+  for (const auto& [key, only] : fixed.items()) {
+    const Json& value = values.at(key);
+    if (!value.is_null() && value != only)
+      values.problem(key, "is " + value.dump() + "; only " + only.dump() + " is supported");
+  }
 }
 
 void refuse_quantized(const ConfigValues& values) {
@@ -207,7 +211,9 @@ ModelConfig parse_model_config(std::string_view text, const std::string& path) {
   ConfigValues unread(json, Json::object(), path);
   const Family& family = family_of(unread);
   const Json defaults = parse_json(family.defaults, std::string(family.model_type));
+  const Json fixed = parse_json(family.fixed, std::string(family.model_type));
   ConfigValues values(std::move(json), defaults, path);
+  values.rename(family.aliases);
   refuse_quantized(values);
   ModelConfig config;
   config.path = path;
@@ -216,12 +222,21 @@ ModelConfig parse_model_config(std::string_view text, const std::string& path) {
   read_tokens(values, config);
   read_dtype(values, config);
   read_block(values, family, config);
-  const std::optional<int64_t> window = read_window(values, family);
-  const std::vector<std::string> types = read_layer_types(values, family, window, config.layers.size());
-  read_windows(values, types, window, config);
-  read_ropes(values, family, types, config);
-  for (const std::string& key : check_foreign_keys(values, own_keys(family, defaults))) {
-    config.warnings.push_back(config.path + ": `" + key + "` is not known and is ignored");
+  place_norms(values, family, config);
+  read_mla(values, family, config);
+  read_moe(values, family, config);
+  read_ropes(values, family, config);
+  read_layers(values, family, config);
+  read_factors(values, family, config);
+  check_fixed(values, fixed);
+  for (const std::string& key : check_foreign_keys(values, own_keys(family, defaults, fixed))) {
+    config.warnings.push_back(path + ": `" + key + "` is not known and is ignored");
+  }
+  if (values.has("pretraining_tp") && values.at("pretraining_tp") != 1) {
+    config.warnings.push_back(path + ": `pretraining_tp` is ignored: it changes the order of sums, not the model");
+  }
+  if (!family.verified) {
+    config.warnings.push_back(path + ": model_type `" + config.model_type + "` has not been checked against a reference");
   }
   values.throw_problems();
   return config;

@@ -73,7 +73,7 @@ struct MoeConfig {
   int64_t shared_intermediate_size = 0;  // of the expert that every token passes through; 0 = none
   bool shared_gate = false;              // its output is multiplied by sigmoid(shared_expert_gate(x)): qwen2_moe
   RouterKind router = RouterKind::kSoftmax;
-  bool normalize_top_k = false;  // divide the k weights by their sum (+ 1e-20 with kSigmoid)
+  bool normalize_top_k = false;  // divide the k weights by their sum (+ 1e-20 with kSigmoid); kTopKSoftmax needs none
   double routed_scaling = 1.0;   // on the k weights, after normalizing
   int64_t groups = 1, top_groups = 1;
   GroupScore group_score = GroupScore::kMax;
@@ -94,6 +94,8 @@ struct MlaConfig {
   int64_t qk_nope_head_dim = 0;
   int64_t qk_rope_head_dim = 0;
   int64_t v_head_dim = 0;
+  double norm_eps = 1e-6;  // of q_a_layernorm and kv_a_layernorm, whatever rms_norm_eps says
+  bool a_bias = false;     // on q_a_proj and kv_a_proj_with_mqa
 };
 
 // What differs between the layers of one model.

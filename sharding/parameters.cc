@@ -2,6 +2,7 @@
 
 #include <stdexcept>
 #include <string_view>
+#include <utility>
 
 #include "sharding/families.h"
 
@@ -17,17 +18,27 @@ class TreeBuilder {
     add(outer(names_.embedding), Role::kEmbedding, {c_.vocab_size, c_.hidden_size});
     for (layer_ = 0; layer_ < static_cast<int>(c_.num_layers()); ++layer_) {
       norm(names_.pre_attention_norm, Role::kPreAttentionNorm);
-      attention();
+      if (c_.mla) {
+        latent_attention();
+      } else {
+        attention();
+      }
       norm(names_.post_attention_norm, Role::kPostAttentionNorm);
       norm(names_.pre_mlp_norm, Role::kPreMlpNorm);
-      mlp();
+      if (c_.layers[static_cast<size_t>(layer_)].moe) {
+        experts();
+      } else {
+        mlp();
+      }
       norm(names_.post_mlp_norm, Role::kPostMlpNorm);
     }
     layer_ = -1;
     ModuleSpec& final_norm = add(outer(names_.final_norm), Role::kFinalNorm, {c_.hidden_size});
     final_norm.has_weight = c_.norm_weight;
     final_norm.has_bias = c_.norm_bias;
-    add(std::string(names_.lm_head), Role::kLmHead, {c_.vocab_size, c_.hidden_size}).has_bias = c_.lm_head_bias;
+    ModuleSpec& head = add(std::string(names_.lm_head), Role::kLmHead, {c_.vocab_size, c_.hidden_size});
+    head.has_bias = c_.lm_head_bias;
+    head.stored_name = names_.stored_lm_head;
     return std::move(modules_);
   }
 
@@ -85,7 +96,75 @@ class TreeBuilder {
     }
     qk_norm(names_.q_norm, Role::kQNorm, c_.num_heads);
     qk_norm(names_.k_norm, Role::kKNorm, c_.num_kv_heads);
+    if (c_.attention_sinks) bare("self_attn.sinks", Role::kSinks, {c_.num_heads}).heads_out = c_.num_heads;
     linear(names_.o, Role::kO, c_.hidden_size, q_size, c_.o_bias).heads_in = c_.num_heads;
+  }
+
+  void latent_attention() {
+    const MlaConfig& mla = *c_.mla;
+    const int64_t q_size = c_.num_heads * c_.head_dim;
+    if (mla.q_lora_rank == 0) {
+      linear("self_attn.q_proj", Role::kQ, q_size, c_.hidden_size, false).heads_out = c_.num_heads;
+    } else {
+      linear("self_attn.q_a_proj", Role::kQA, mla.q_lora_rank, c_.hidden_size, mla.a_bias);
+      add(inner("self_attn.q_a_layernorm"), Role::kQANorm, {mla.q_lora_rank});
+      linear("self_attn.q_b_proj", Role::kQB, q_size, mla.q_lora_rank, false).heads_out = c_.num_heads;
+    }
+    const int64_t a_size = mla.kv_lora_rank + mla.qk_rope_head_dim;
+    linear("self_attn.kv_a_proj_with_mqa", Role::kKvA, a_size, c_.hidden_size, mla.a_bias);
+    add(inner("self_attn.kv_a_layernorm"), Role::kKvANorm, {mla.kv_lora_rank});
+    const int64_t b_size = c_.num_heads * (mla.qk_nope_head_dim + mla.v_head_dim);
+    linear("self_attn.kv_b_proj", Role::kKvB, b_size, mla.kv_lora_rank, false).heads_out = c_.num_heads;
+    linear(names_.o, Role::kO, c_.hidden_size, c_.num_heads * mla.v_head_dim, c_.o_bias).heads_in = c_.num_heads;
+  }
+
+  // A parameter that is no module's weight.
+  ModuleSpec& bare(std::string_view name, Role role, std::vector<int64_t> shape) {
+    ModuleSpec& module = add(inner(name), role, std::move(shape));
+    module.bare = true;
+    return module;
+  }
+
+  std::string stored(std::string_view name) const { return name.empty() ? "" : inner(name); }
+
+  // "…experts.*.gate_proj.weight": one expert's tensor.
+  std::string per_expert(std::string_view part) const {
+    const std::string_view experts = names_.stored_experts.empty() ? names_.experts : names_.stored_experts;
+    return inner(experts) + ".*." + std::string(part) + ".weight";
+  }
+
+  void experts() {
+    const MoeConfig& moe = *c_.moe;
+    const int64_t count = moe.num_experts, hidden = c_.hidden_size, width = moe.intermediate_size;
+    ModuleSpec& router = linear(names_.router, Role::kRouter, count, hidden, moe.router_bias);
+    router.stored_name = stored(names_.stored_router);
+    const std::string router_name = std::string(names_.router);
+    if (moe.correction_bias) bare(router_name + ".e_score_correction_bias", Role::kCorrectionBias, {count});
+    const std::string name = std::string(names_.experts);
+    const bool swapped = moe.clamped_swiglu;
+    std::vector<int64_t> gate_up_shape = {count, 2 * width, hidden}, down_shape = {count, hidden, width};
+    if (swapped) std::swap(gate_up_shape[1], gate_up_shape[2]);
+    if (swapped) std::swap(down_shape[1], down_shape[2]);
+    ModuleSpec& gate_up = bare(name + ".gate_up_proj", Role::kExpertsGateUp, gate_up_shape);
+    gate_up.stored_name = stored(names_.stored_gate_up);
+    if (!swapped) gate_up.parts = {{width, 0}, {width, 0}};
+    if (!swapped) gate_up.per_expert = {per_expert(names_.expert_gate), per_expert(names_.expert_up)};
+    if (moe.expert_bias) bare(name + ".gate_up_proj_bias", Role::kExpertsGateUpBias, {count, 2 * width});
+    ModuleSpec& down = bare(name + ".down_proj", Role::kExpertsDown, down_shape);
+    down.stored_name = stored(names_.stored_down);
+    if (!swapped) down.per_expert = {per_expert(names_.expert_down)};
+    if (moe.expert_bias) bare(name + ".down_proj_bias", Role::kExpertsDownBias, {count, hidden});
+    shared_expert();
+  }
+
+  void shared_expert() {
+    const int64_t width = c_.moe->shared_intermediate_size;
+    if (width == 0) return;
+    const std::string name = std::string(names_.shared_expert);
+    linear(name + ".gate_proj", Role::kSharedGate, width, c_.hidden_size, c_.gate_up_bias);
+    linear(name + ".up_proj", Role::kSharedUp, width, c_.hidden_size, c_.gate_up_bias);
+    linear(name + ".down_proj", Role::kSharedDown, c_.hidden_size, width, c_.down_bias);
+    if (c_.moe->shared_gate) linear(name + "_gate", Role::kSharedExpertGate, 1, c_.hidden_size, false);
   }
 
   void mlp() {

@@ -1,7 +1,8 @@
 #include "sharding/rope_config.h"
 
-#include <algorithm>
+#include <cmath>
 #include <map>
+#include <optional>
 #include <set>
 #include <string_view>
 
@@ -18,11 +19,14 @@ const std::map<std::string, RopeType>& rope_types() {
   return types;
 }
 
-// `rope_type`, the older `type`, or "default"; the first names of longrope and of a scaling that is none are older still.
-RopeType read_type(ConfigValues& rope) {
+// `rope_type`, else the older `type`, else "default".
+RopeType read_type(ConfigValues& rope, const Family& family) {
   const std::string key = rope.has("rope_type") ? "rope_type" : "type";
   if (!rope.has(key)) return RopeType::kDefault;
-  const std::string name = rope.text(key);
+  std::string name = rope.text(key);
+  for (const auto& [from, to] : parse_aliases(family.rope_type_aliases)) {
+    if (name == from) name = to;
+  }
   const auto found = rope_types().find(name);
   if (found != rope_types().end()) return found->second;
   rope.problem(key, "is \"" + name + "\", a scaling that is not supported (default, dynamic, linear, llama3, longrope, yarn)");
@@ -46,6 +50,8 @@ void read_yarn(ConfigValues& rope, RopeConfig& out) {
   const double slow = rope.optional_number("beta_slow", 0, kLargest).value_or(0);
   if (fast != 0) out.beta_fast = fast;
   if (slow != 0) out.beta_slow = slow;
+  if (out.mscale == 0.0) out.mscale = std::nullopt;
+  if (out.mscale_all_dim == 0.0) out.mscale_all_dim = std::nullopt;
   out.truncate = rope.written("truncate") ? rope.boolean("truncate") : true;
   if (out.theta <= 1.0) rope.problem("rope_theta", "must be over 1 for yarn");
 }
@@ -69,47 +75,65 @@ void read_llama3(ConfigValues& rope, RopeConfig& out) {
   if (out.high_freq_factor == out.low_freq_factor) rope.problem("high_freq_factor", "equals low_freq_factor");
 }
 
-// The keys of a rope object that its type reads; any other is refused, since somebody meant it to change the numbers.
-void check_rope_keys(ConfigValues& rope, RopeType type, const std::set<std::string>& nested_names) {
-  std::set<std::string> known = {"rope_type", "type", "rope_theta", "partial_rotary_factor"};
-  const auto add = [&](std::initializer_list<const char*> keys) { known.insert(keys.begin(), keys.end()); };
-  // What transformers writes beside any type and reads for some.
-  add({"factor", "original_max_position_embeddings", "attention_factor"});
-  if (type == RopeType::kYarn) add({"beta_fast", "beta_slow", "mscale", "mscale_all_dim", "truncate"});
-  if (type == RopeType::kLongRope) add({"short_factor", "long_factor", "short_mscale", "long_mscale"});
-  if (type == RopeType::kLlama3) add({"low_freq_factor", "high_freq_factor"});
+// A key that no type reads is refused: somebody meant it to change the numbers. One that another type reads is ignored, as
+// in transformers; so are the sections of multimodal positions, which are all the same for text.
+void check_rope_keys(ConfigValues& rope, const Family& family) {
+  static const std::set<std::string_view> known = {
+      "rope_type",       "type",
+      "rope_theta",      "partial_rotary_factor",
+      "factor",          "beta_fast",
+      "beta_slow",       "original_max_position_embeddings",
+      "mscale",          "mscale_all_dim",
+      "truncate",        "attention_factor",
+      "short_factor",    "long_factor",
+      "low_freq_factor", "high_freq_factor",
+      "mrope_section",   "mrope_interleaved",
+  };
   for (const auto& [key, value] : rope.written_values().items()) {
-    if (!known.contains(key) && !nested_names.contains(key) && !value.is_null()) {
-      rope.problem(key, "is not supported with this rope_type");
-    }
+    const bool read = known.contains(key) || (family.ntk_alpha && key == "alpha");
+    if (!read && !value.is_null()) rope.problem(key, "is not supported");
   }
 }
 
-RopeConfig read_rope(ConfigValues& values, ConfigValues rope, const Family& family, double default_theta, ModelConfig& config) {
-  RopeConfig out;
-  out.layout = family.rope_layout;
-  out.type = read_type(rope);
-  check_rope_keys(rope, out.type, {});
-  if (rope.has("rope_theta")) {
-    out.theta = rope.number("rope_theta", 1e-9, kLargest);
-  } else if (values.has("rope_theta")) {
-    out.theta = values.number("rope_theta", 1e-9, kLargest);
-  } else {
-    out.theta = default_theta;
-  }
+// hunyuan: a "dynamic" rope with `alpha` is a plain one with a larger theta.
+void apply_ntk_alpha(ConfigValues& rope, RopeConfig& out) {
+  const double alpha = rope.optional_number("alpha", 0, kLargest).value_or(0);
+  if (out.type != RopeType::kDynamic || alpha == 0 || out.rotary_dim <= 2) return;
+  const auto dim = static_cast<double>(out.rotary_dim);
+  out.theta *= std::pow(alpha, dim / (dim - 2));
+  out.type = RopeType::kDefault;
+}
+
+int64_t read_rotary_dim(ConfigValues& values, ConfigValues& rope, const Family& family, const ModelConfig& config) {
   double partial = 1.0;
   if (rope.has("partial_rotary_factor")) {
     partial = rope.number("partial_rotary_factor", 0, 1);
   } else if (values.has("partial_rotary_factor")) {
     partial = values.number("partial_rotary_factor", 0, 1);
   }
-  if (partial != 1.0 && !family.partial_rotary) values.problem("partial_rotary_factor", "is not supported for this model_type");
-  const int64_t head_dim = config.mla ? config.mla->qk_rope_head_dim : config.head_dim;
-  out.rotary_dim = static_cast<int64_t>(static_cast<double>(head_dim) * partial);
-  if (out.rotary_dim % 2 != 0 || out.rotary_dim == 0) {
-    values.problem("head_dim",
-                   "gives " + std::to_string(out.rotary_dim) + " rotated features per head; it must be an even number");
+  if (partial != 1.0 && !family.partial_rotary) {
+    values.problem("partial_rotary_factor", "is not supported for this model_type");
   }
+  const int64_t head_dim = config.mla ? config.mla->qk_rope_head_dim : config.head_dim;
+  const auto rotary_dim = static_cast<int64_t>(static_cast<double>(head_dim) * partial);
+  if (rotary_dim % 2 != 0 || rotary_dim == 0) {
+    values.problem("head_dim", "gives " + std::to_string(rotary_dim) + " rotated features per head; it must be an even number");
+  }
+  return rotary_dim;
+}
+
+RopeConfig read_rope(ConfigValues& values, ConfigValues rope, const Family& family, double default_theta,
+                     const ModelConfig& config) {
+  RopeConfig out;
+  out.layout = family.rope_layout;
+  if (!family.rope_interleaved.empty() && values.boolean(std::string(family.rope_interleaved))) {
+    out.layout = RopeLayout::kInterleaved;
+  }
+  out.type = read_type(rope, family);
+  check_rope_keys(rope, family);
+  out.theta = rope.has("rope_theta") ? rope.number("rope_theta", 1e-9, kLargest) : default_theta;
+  out.rotary_dim = read_rotary_dim(values, rope, family, config);
+  if (family.ntk_alpha) apply_ntk_alpha(rope, out);
   const bool scaled = out.type != RopeType::kDefault;
   const bool pretrained_length = scaled && out.type != RopeType::kLinear && out.type != RopeType::kDynamic;
   out.original_max_position = config.max_position_embeddings;
@@ -126,23 +150,49 @@ RopeConfig read_rope(ConfigValues& values, ConfigValues rope, const Family& fami
   return out;
 }
 
-// `rope_scaling` wins over `rope_parameters` when both say something (convert_rope_params_to_dict).
-std::string rope_key(const ConfigValues& values) {
+double theta_of(ConfigValues& values, const std::string& key, double otherwise) {
+  return values.has(key) ? values.number(key, 1e-9, kLargest) : otherwise;
+}
+
+// One rope for all layers. `rope_scaling` wins over `rope_parameters` when both say something.
+void read_one_rope(ConfigValues& values, const Family& family, ModelConfig& config) {
   const Json& older = values.at("rope_scaling");
-  return !older.is_null() && !older.empty() ? "rope_scaling" : "rope_parameters";
+  const std::string key = !older.is_null() && !older.empty() ? "rope_scaling" : "rope_parameters";
+  if (values.has(key) && !values.at(key).is_object()) values.problem(key, "is not an object");
+  const double theta = theta_of(values, "rope_theta", family.default_theta);
+  config.ropes.push_back(read_rope(values, values.object(key), family, theta, config));
+}
+
+// ropes[0] for full layers, ropes[1] for sliding ones. An older `rope_scaling` speaks of the full layers alone.
+void read_rope_per_layer_type(ConfigValues& values, const Family& family, ModelConfig& config) {
+  ConfigValues nested = values.object("rope_parameters");
+  for (const auto& [key, value] : nested.written_values().items()) {
+    const bool layer_type = key == "full_attention" || key == "sliding_attention";
+    if (!layer_type || !(value.is_null() || value.is_object())) nested.problem(key, "is not the rope of a layer type");
+  }
+  Json full = nested.at("full_attention").is_object() ? nested.at("full_attention") : Json::object();
+  if (values.at("rope_scaling").is_object()) full.update(values.at("rope_scaling"));
+  const double theta = theta_of(values, "rope_theta", family.default_theta);
+  config.ropes.push_back(read_rope(values, nested.inner("full_attention", full), family, theta, config));
+  const double sliding_theta = theta_of(values, std::string(family.sliding_theta_key), family.sliding_theta);
+  config.ropes.push_back(read_rope(values, nested.object("sliding_attention"), family, sliding_theta, config));
 }
 
 }  // namespace
 
-std::vector<std::string> rope_keys(const Family&) {
-  return {"rope_parameters", "rope_scaling", "rope_theta", "partial_rotary_factor", "original_max_position_embeddings"};
+std::vector<std::string> rope_keys(const Family& family) {
+  std::vector<std::string> keys = {"rope_parameters", "rope_scaling", "rope_theta", "partial_rotary_factor",
+                                   "original_max_position_embeddings"};
+  if (!family.sliding_theta_key.empty()) keys.emplace_back(family.sliding_theta_key);
+  return keys;
 }
 
-void read_ropes(ConfigValues& values, const Family& family, const std::vector<std::string>& layer_types, ModelConfig& config) {
-  const std::string key = rope_key(values);
-  if (values.has(key) && !values.at(key).is_object()) values.problem(key, "is not an object");
-  config.ropes.push_back(read_rope(values, values.object(key), family, family.default_theta, config));
-  (void)layer_types;
+void read_ropes(ConfigValues& values, const Family& family, ModelConfig& config) {
+  if (family.sliding_theta != 0.0) {
+    read_rope_per_layer_type(values, family, config);
+  } else {
+    read_one_rope(values, family, config);
+  }
 }
 
 }  // namespace tp
