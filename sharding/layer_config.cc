@@ -82,7 +82,10 @@ std::vector<std::string> read_types(ConfigValues& values, const Family& family, 
   if (!has_types) return types;
   const std::optional<std::vector<std::string>> written = written_types(values, layers);
   if (!written) return types;
-  if (!reads_types && *written != types) values.problem("layer_types", "differs from the layers that this model_type has");
+  if (!reads_types && *written != types) {
+    values.problem("layer_types", "differs from the layers that this model_type has");
+    return types;
+  }
   return *written;
 }
 

@@ -135,6 +135,7 @@ void read_block(ConfigValues& values, const Family& family, ModelConfig& config)
   config.norm_weight = family.norm_weight;
   config.fused_qkv = family.fused_qkv;
   config.qkv_per_head = family.qkv_per_head;
+  if (config.qkv_per_head) config.num_kv_heads = config.num_heads;  // every head has its own k and v, whatever the file says
   config.q_bias = config.k_bias = config.v_bias = is_on(family.qkv_bias, values);
   config.o_bias = is_on(family.o_bias, values);
   config.gate_up_bias = config.down_bias = is_on(family.mlp_bias, values);
