@@ -31,4 +31,11 @@ set_source_files_properties(cpu_kernels.cc PROPERTIES SKIP_PRECOMPILE_HEADERS ON
 tp_library(tp_job_run SOURCES job_run.cc LINK tp_model tp_eager tp_text)
 add_executable(tprun-rank rank_main.cc)
 target_link_libraries(tprun-rank PRIVATE tp_job_run tp_collectives_mpi tprun_settings)
+# CMake leaves paths inside the source tree, where the project's own venv lies, out of an installed program's run path.
+get_target_property(torch_library torch_cpu IMPORTED_LOCATION)
+if(NOT torch_library)
+  get_target_property(torch_library torch_cpu IMPORTED_LOCATION_RELEASE)
+endif()
+get_filename_component(torch_library_dir "${torch_library}" DIRECTORY)
+set_target_properties(tprun-rank PROPERTIES INSTALL_RPATH "${CMAKE_INSTALL_RPATH};${torch_library_dir}")
 install(TARGETS tprun-rank RUNTIME DESTINATION bin)
