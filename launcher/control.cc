@@ -123,7 +123,7 @@ RankHello hello_from_payload(const std::string& payload) {
 
 std::string to_payload(const RankStart& s) {
   FieldWriter out;
-  out.add(s.threads).add(s.grace_s).add(s.argv.size());
+  out.add(s.threads).add(s.argv.size());
   for (const std::string& argument : s.argv) out.add(argument);
   out.add(s.env.size());
   for (const auto& [name, value] : s.env) out.add(name).add(value);
@@ -136,7 +136,7 @@ RankStart start_from_payload(const std::string& payload) {
   FieldReader in(payload);
   RankStart s;
   size_t count = 0;
-  in.read(s.threads).read(s.grace_s).read(count);
+  in.read(s.threads).read(count);
   for (size_t i = 0; i < count; ++i) in.read(s.argv.emplace_back());
   in.read(count);
   for (size_t i = 0; i < count; ++i) {
@@ -151,17 +151,16 @@ RankStart start_from_payload(const std::string& payload) {
 
 std::string to_payload(const RankExit& e) {
   FieldWriter out;
-  out.add(e.code).add(e.signal).add(int{e.told}).add(int{e.not_started}).add(e.time_ns);
+  out.add(e.code).add(e.signal).add(int{e.told}).add(e.time_ns);
   return out.payload;
 }
 
 RankExit exit_from_payload(const std::string& payload) {
   FieldReader in(payload);
   RankExit e;
-  int told = 0, not_started = 0;
-  in.read(e.code).read(e.signal).read(told).read(not_started).read(e.time_ns);
+  int told = 0;
+  in.read(e.code).read(e.signal).read(told).read(e.time_ns);
   e.told = told != 0;
-  e.not_started = not_started != 0;
   return e;
 }
 

@@ -39,15 +39,13 @@ struct RankStart {
   std::map<std::string, std::string> env;  // added to the environment that the rank was started with
   std::vector<std::string> unset;          // variables of mpirun's that the program must not see
   int threads = 1;                         // affinity: at least so many CPUs
-  double grace_s = 10;
 };
 
 struct RankExit {
-  int code = 0;              // exit code, or 128 + signal
-  int signal = 0;            // that ended the program; 0 = it exited
-  bool told = false;         // it had been asked to stop before
-  bool not_started = false;  // exec failed
-  int64_t time_ns = 0;       // CLOCK_REALTIME
+  int code = 0;         // exit code, or 128 + signal
+  int signal = 0;       // that ended the program; 0 = it exited
+  bool told = false;    // it had been asked to stop before
+  int64_t time_ns = 0;  // CLOCK_REALTIME
 };
 
 // Payloads are fields with a zero byte between them: arguments and variables are bytes that hold everything but that.
@@ -75,6 +73,7 @@ class FrameStream {
   size_t queued() const { return out_.size() - out_done_; }
   // Reads what has come and returns the complete frames; sets closed() when the peer is gone.
   std::vector<Frame> receive();
+  size_t unread() const { return in_.size(); }  // of a frame that has not come whole
   bool closed() const { return closed_; }
 
  private:

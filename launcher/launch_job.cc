@@ -13,6 +13,7 @@
 #include "launcher/options_environment.h"
 #include "launcher/program_path.h"
 #include "launcher/shell_quote.h"
+#include "launcher/slurm.h"
 #include "launcher/supervisor.h"
 #include "sharding/error.h"
 
@@ -50,8 +51,9 @@ Launch make_launch(const Options& options, const LaunchSettings& settings, const
     throw Error("--nnodes", "this version does not meet other launchers", "--host or --hostfile, from one host");
   // Where a rank is, it is told once it has reported in.
   for (const char* name : {"LOCAL_WORLD_SIZE", "GROUP_RANK"}) launch.env.common.erase(name);
+  const std::string interface = options.text("interface");
+  if (!interface.empty() || !settings.hosts.empty()) launch.networks = networks_between_hosts(interface);
   if (settings.hosts.empty()) return launch;
-  launch.networks = networks_between_hosts(options.text("interface"));
   launch.env.leases.push_back(PortLease::any());
   launch.control = "tcp:";
   for (const Network& network : launch.networks) launch.control += (launch.control.back() == ':' ? "" : ",") + network.address;
@@ -105,6 +107,7 @@ void print_dry_run(const Launch& launch, const std::vector<std::string>& program
 int run_on_ranks(const Options& options, const LaunchSettings& settings, const std::vector<std::string>& program,
                  const std::optional<std::string>& input) {
   const Environment preset = whole_environment();
+  require_started_once(preset);
   Launch launch = make_launch(options, settings, preset);
   if (options.flag("dry-run")) {
     const std::string runtime_dir = "/dev/shm/tprun-JOB";
@@ -113,6 +116,7 @@ int run_on_ranks(const Options& options, const LaunchSettings& settings, const s
     print_dry_run(launch, program);
     return 0;
   }
+  block_supervised_signals();
   JobGuard guard;
   add_mpi_command(options, settings, guard.runtime_dir(), launch);
   add_own_variables(preset, settings, guard.runtime_dir(), launch);
@@ -126,7 +130,7 @@ int run_on_ranks(const Options& options, const LaunchSettings& settings, const s
   request.input = input;
   request.control = launch.control;
   request.start_of = [&](const std::vector<RankHello>& places, size_t rank) {
-    RankStart start{program, launch.env.common, launch.unset, settings.threads, settings.grace_s};
+    RankStart start{program, launch.env.common, launch.unset, settings.threads};
     start.env.merge(place_environment(places, rank));
     return start;
   };

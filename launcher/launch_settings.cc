@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "launcher/slurm.h"
 #include "launcher/topology.h"
 #include "sharding/error.h"
 #include "sharding/json_document.h"
@@ -67,12 +68,18 @@ void settle_device(const Options& options, const Environment& preset, LaunchSett
   settings.device = choose_device(options.text("device"), settings.chips, preset, !settings.pjrt_plugin.empty(), root);
 }
 
-void settle_hosts(const Options& options, LaunchSettings& settings) {
+void settle_hosts(const Options& options, const Environment& preset, LaunchSettings& settings) {
   if (options.given("host") && options.given("hostfile"))
     throw Error("--host", "and --hostfile are both given", "keep one of them");
   if (options.given("host")) settings.hosts = parse_host_option(options.text("host"));
   if (options.given("hostfile")) {
     settings.hosts = parse_hostfile(read_text_file(options.text("hostfile"), kLargestHostfile), options.text("hostfile"));
+  }
+  const bool named = !settings.hosts.empty();
+  if (!named && settings.device.device == "cpu" && !options.given("nnodes")) settings.hosts = slurm_hosts(preset);
+  // SLURM gives each node at least one task; a number of ranks that the user gives wins over that.
+  if (!named && settings.nproc_given) {
+    for (HostSlots& host : settings.hosts) host.slots = 0;
   }
   if (settings.hosts.empty()) {
     if (options.given("launch-agent")) throw Error("--launch-agent", "is for other hosts", "--host or --hostfile");
@@ -106,7 +113,7 @@ LaunchSettings launch_settings(const Options& options, const Environment& preset
   settings.nproc_given = options.given("nproc-per-node");
   settings.nproc = rank_count(options, settings);
   if (settings.device.device == "tpu" && !settings.chips.usable.empty()) require_possible_count(settings.chips, settings.nproc);
-  settle_hosts(options, settings);
+  settle_hosts(options, preset, settings);
   settings.threads_given = options.given("threads");
   settings.threads = threads_of(options, preset, settings.cores, settings.nproc);
   settings.timeout_s = seconds(options, "timeout", false);

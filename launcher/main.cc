@@ -1,4 +1,7 @@
 // tprun: the launcher. Options to a job, a job to ranks, ranks to an exit code.
+#include <fcntl.h>
+
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -6,11 +9,22 @@
 
 #include "launcher/commands.h"
 #include "launcher/options.h"
-#include "launcher/supervisor.h"
 #include "sharding/error.h"
 
+namespace {
+
+// A descriptor that the caller closed would be given to the next file or socket, and output would go there.
+void open_standard_streams() {
+  for (int fd = 0; fd <= 2; ++fd) {
+    if (fcntl(fd, F_GETFD) == -1) open("/dev/null", fd == 0 ? O_RDONLY : O_WRONLY);
+  }
+  std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is a failed write
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
-  tp::block_supervised_signals();
+  open_standard_streams();
   try {
     return tp::run_command(tp::parse_options(std::vector<std::string>(argv + 1, argv + argc)));
   } catch (const tp::Error& error) {

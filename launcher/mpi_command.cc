@@ -39,6 +39,8 @@ void add_one_host(MpiCommand& command, const MpiRequest& request, bool prrte) {
   const std::string interface = request.interface.empty() ? "lo" : request.interface;
   add_parameter(command, "btl_tcp_if_include", interface);
   if (!prrte) add_parameter(command, "plm", "isolated");
+  // Within a batch job Open MPI would ask its scheduler for hosts, and not find itself among them under its own name.
+  add_daemon_parameter(command, prrte, "ras", "^slurm,tm,lsf,gridengine");
   add_daemon_parameter(command, prrte, prrte ? "prte_if_include" : "oob_tcp_if_include", interface);
 }
 

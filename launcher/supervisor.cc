@@ -26,6 +26,7 @@ using Clock = std::chrono::steady_clock;
 constexpr int kTickMs = 100;
 constexpr double kEndOfMpirunS = 3;   // mpirun's own end once all ranks have ended
 constexpr double kLateReportS = 0.5;  // reports still under way when mpirun is gone
+constexpr size_t kLargestHello = 4096;
 constexpr size_t kInputQueue = size_t{1} << 18;
 constexpr int kStopSignals[] = {SIGTERM, SIGINT, SIGHUP};
 
@@ -56,6 +57,7 @@ class Supervisor {
  private:
   void tick();
   void accept_ranks();
+  std::optional<RankHello> hello_of(FrameStream& stream) const;
   void read_newcomer(size_t index);
   void read_rank(Rank& rank);
   void start_all();
@@ -146,21 +148,31 @@ void Supervisor::accept_ranks() {
   }
 }
 
-void Supervisor::read_newcomer(size_t index) {
-  std::unique_ptr<FrameStream>& stream = newcomers_[index];
-  const std::vector<Frame> frames = stream->receive();
-  if (!frames.empty() && frames[0].kind == FrameKind::kHello) {
+// Anybody on the network may connect, so nothing is believed before the token.
+std::optional<RankHello> Supervisor::hello_of(FrameStream& stream) const {
+  const std::vector<Frame> frames = stream.receive();
+  if (frames.empty() || frames[0].kind != FrameKind::kHello) return std::nullopt;
+  try {
     const RankHello hello = hello_from_payload(frames[0].payload);
     const bool ours = hello.token == token_ && hello.rank >= 0 && hello.rank < request_.world_size;
-    if (ours && !ranks_[static_cast<size_t>(hello.rank)].stream) {
-      Rank& rank = ranks_[static_cast<size_t>(hello.rank)];
-      rank.stream = std::move(stream);
-      rank.hello = hello;
-    }
-    newcomers_.erase(newcomers_.begin() + static_cast<std::ptrdiff_t>(index));
-  } else if (stream->closed()) {
-    newcomers_.erase(newcomers_.begin() + static_cast<std::ptrdiff_t>(index));
+    return ours ? std::optional<RankHello>(hello) : std::nullopt;
+  } catch (const Error&) {
+    return std::nullopt;
   }
+}
+
+void Supervisor::read_newcomer(size_t index) {
+  std::unique_ptr<FrameStream>& stream = newcomers_[index];
+  const std::optional<RankHello> hello = hello_of(*stream);
+  const bool waits = !hello && !stream->closed() && stream->unread() > 0 && stream->unread() < kLargestHello;
+  if (waits) return;
+  if (hello && !ranks_[static_cast<size_t>(hello->rank)].stream) {
+    Rank& rank = ranks_[static_cast<size_t>(hello->rank)];
+    rank.stream = std::move(stream);
+    rank.hello = *hello;
+    if (ending_) rank.stream->send(FrameKind::kDone, "");  // too late: it has nothing to start
+  }
+  newcomers_.erase(newcomers_.begin() + static_cast<std::ptrdiff_t>(index));
 }
 
 void Supervisor::start_all() {
@@ -189,7 +201,7 @@ void Supervisor::read_rank(Rank& rank) {
   }
   if (rank.stream->closed() && !rank.exit) {
     // Its tprun-exec was killed, and the program with it.
-    rank.exit = RankExit{128 + SIGKILL, SIGKILL, ending_, false, 0};
+    rank.exit = RankExit{128 + SIGKILL, SIGKILL, ending_, 0};
   }
   if (rank.exit) console_.end_rank(rank.hello.rank, rank.hello.host);
   if (rank.exit && rank.exit->code != 0 && !ending_) end_ranks(SIGTERM);

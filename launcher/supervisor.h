@@ -25,7 +25,7 @@ struct SuperviseRequest {
   std::optional<std::string> input;  // what rank 0 reads; nullopt = tprun's own standard input
 };
 
-// Blocks the signals that supervision handles, for this thread and those made later. Call first in main.
+// Blocks the signals that supervision handles, for this thread and those made later. Call before threads are started.
 void block_supervised_signals();
 
 // Starts mpirun and stays with the job to its end. Every process of the job that mpirun or the ranks still know is gone when

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "launcher/launch_env.h"
+#include "launcher/slurm.h"
 #include "sharding/error.h"
 
 namespace tp {
@@ -45,6 +46,28 @@ TEST(HostList, GivesEveryHostItsRanks) {
               settle_slots(listed, 4);
             }),
             "--nproc-per-node: 4, but a is listed with 2\n  fix: leave one of them out");
+}
+
+TEST(Slurm, GivesHostsAndTasks) {
+  EXPECT_THAT(slurm_hosts({{"SLURM_JOB_NODELIST", "n[1-2,07],x"}, {"SLURM_TASKS_PER_NODE", "2(x3),1"}}),
+              ElementsAre(HostSlots{"n1", 2}, HostSlots{"n2", 2}, HostSlots{"n07", 2}, HostSlots{"x", 1}));
+  EXPECT_THAT(slurm_hosts({{"SLURM_JOB_NODELIST", "r[1-2]n[08-09]"}}),
+              ElementsAre(HostSlots{"r1n08", 0}, HostSlots{"r1n09", 0}, HostSlots{"r2n08", 0}, HostSlots{"r2n09", 0}));
+  EXPECT_TRUE(slurm_hosts({{"SLURM_JOB_NODELIST", "n1"}, {"SLURM_TASKS_PER_NODE", "4"}}).empty());
+  EXPECT_TRUE(slurm_hosts({}).empty());
+  EXPECT_EQ(refusal([] {
+              slurm_hosts({{"SLURM_JOB_NODELIST", "n[a-b]"}});
+            }),
+            "SLURM_JOB_NODELIST: `n[a-b]` is not understood\n  fix: name the hosts: --host A:N,B:N");
+}
+
+TEST(Slurm, RefusesACopyPerTask) {
+  EXPECT_EQ(refusal([] {
+              require_started_once({{"SLURM_STEP_NUM_TASKS", "4"}});
+            }),
+            "SLURM_STEP_NUM_TASKS: srun started 4 copies of tprun; each would be a job of its own\n"
+            "  fix: start tprun once; it starts the ranks: --nproc-per-node N");
+  EXPECT_EQ(refusal([] { require_started_once({{"SLURM_STEP_NUM_TASKS", "1"}, {"SLURM_NTASKS", "4"}}); }), "accepted");
 }
 
 TEST(PlaceEnvironment, NumbersHostsByTheirFirstRank) {

@@ -14,20 +14,19 @@ JobFacts two_ranks(std::optional<RankExit> first, std::optional<RankExit> second
 }
 
 TEST(JobOutcome, IsTheFirstFailingRanks) {
-  const JobResult result = judge_job(two_ranks(RankExit{3, 0, false, false, 20}, RankExit{7, 0, false, false, 10}));
+  const JobResult result = judge_job(two_ranks(RankExit{3, 0, false, 20}, RankExit{7, 0, false, 10}));
   EXPECT_EQ(result.code, 7);
   EXPECT_EQ(result.error, "rank 1 on b exited with code 7; its last lines:\n  last words");
 }
 
 TEST(JobOutcome, PassesOverRanksThatWereTold) {
-  const JobResult result =
-      judge_job(two_ranks(RankExit{143, SIGTERM, true, false, 5}, RankExit{139, SIGSEGV, false, false, 10}));
+  const JobResult result = judge_job(two_ranks(RankExit{143, SIGTERM, true, 5}, RankExit{139, SIGSEGV, false, 10}));
   EXPECT_EQ(result.code, 139);
   EXPECT_EQ(result.error, "rank 1 on b was ended by SIGSEGV; its last lines:\n  last words");
 }
 
 TEST(JobOutcome, IsTheSignalThatTprunWasSent) {
-  JobFacts facts = two_ranks(RankExit{1, 0, true, false, 1}, RankExit{0, 0, true, false, 2});
+  JobFacts facts = two_ranks(RankExit{1, 0, true, 1}, RankExit{0, 0, true, 2});
   facts.stop_signal = SIGINT;
   EXPECT_EQ(judge_job(facts).code, 130);
   EXPECT_TRUE(judge_job(facts).stopped);
@@ -35,7 +34,7 @@ TEST(JobOutcome, IsTheSignalThatTprunWasSent) {
 }
 
 TEST(JobOutcome, IsTheSignalThatEndedMpirunNotItsBareOne) {
-  JobFacts facts = two_ranks(RankExit{1, 0, false, false, 1}, RankExit{1, 0, false, false, 2});
+  JobFacts facts = two_ranks(RankExit{1, 0, false, 1}, RankExit{1, 0, false, 2});
   facts.mpirun_signal = SIGKILL;
   EXPECT_EQ(judge_job(facts).code, 137);
   EXPECT_EQ(judge_job(facts).error, "mpirun was ended by SIGKILL");

@@ -31,16 +31,18 @@ TEST(MpiVersion, IsReadFromBothForms) {
 }
 
 TEST(MpiCommand, UsesTheNamesOfVersion4) {
-  EXPECT_EQ(shell_line(mpi_command({4, 1, 4}, request_of(2, 8)).argv),
-            "mpirun -n 2 --map-by :OVERSUBSCRIBE --bind-to none --mca pml ob1 --mca btl self,vader "
-            "--mca btl_vader_backing_directory /run/j --mca btl_tcp_if_include lo --mca plm isolated "
-            "--mca oob_tcp_if_include lo --mca odls_base_sigkill_timeout 15 /opt/tprun-exec");
+  EXPECT_EQ(
+      shell_line(mpi_command({4, 1, 4}, request_of(2, 8)).argv),
+      "mpirun -n 2 --map-by :OVERSUBSCRIBE --bind-to none --mca pml ob1 --mca btl self,vader "
+      "--mca btl_vader_backing_directory /run/j --mca btl_tcp_if_include lo --mca plm isolated "
+      "--mca ras '^slurm,tm,lsf,gridengine' --mca oob_tcp_if_include lo --mca odls_base_sigkill_timeout 15 /opt/tprun-exec");
 }
 
 TEST(MpiCommand, UsesTheNamesOfVersion5) {
   EXPECT_EQ(shell_line(mpi_command({5, 0, 6}, request_of(2, 8)).argv),
             "mpirun -n 2 --map-by :OVERSUBSCRIBE --bind-to none --mca pml ob1 --mca btl self,sm "
-            "--mca btl_sm_backing_directory /run/j --mca btl_tcp_if_include lo --prtemca prte_if_include lo "
+            "--mca btl_sm_backing_directory /run/j --mca btl_tcp_if_include lo --prtemca ras '^slurm,tm,lsf,gridengine' "
+            "--prtemca prte_if_include lo "
             "--prtemca odls_base_sigkill_timeout 15 /opt/tprun-exec");
 }
 

@@ -1,0 +1,113 @@
+#!/usr/bin/env bash
+# The command line from the outside: refusals start nothing, streams are clean, threads have cores, and the mpirun of another
+# release gets its own options.
+# usage: command_line.sh TPRUN
+set -u
+tprun=$1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failures=0
+
+fail() {
+  echo "FAIL: $*"
+  failures=$((failures + 1))
+}
+
+# A mpirun that notes its arguments: nothing may be started by what is refused.
+mkdir "$work/bin"
+cat >"$work/bin/mpirun" <<'M'
+#!/bin/sh
+[ "$1" = --version ] && { echo "mpirun (Open MPI) ${FAKE_VERSION:-5.0.6}"; exit 0; }
+echo "$@" >>"$FAKE_NOTES"
+exec sleep "${FAKE_SLEEP:-0}"
+M
+chmod +x "$work/bin/mpirun"
+export FAKE_NOTES=$work/notes
+
+# refused MESSAGE ARGS…: exit 2, nothing started, the message on standard error, nothing on standard output
+refused() {
+  local message=$1
+  shift
+  PATH=$work/bin:$PATH timeout 20 "$tprun" "$@" >"$work/out" 2>"$work/err" </dev/null
+  local code=$?
+  [ $code = 2 ] || fail "$*: code $code, not 2"
+  grep -qF -- "$message" "$work/err" || { fail "$*: no '$message'"; cat "$work/err"; }
+  grep -q "^tprun: error: " "$work/err" || fail "$*: no 'tprun: error:'"
+  [ ! -s "$work/out" ] || fail "$*: wrote to standard output"
+  [ ! -e "$work/notes" ] || fail "$*: started mpirun"
+  rm -f "$work/notes"
+}
+
+root=(--allow-run-as-root --device cpu)
+refused "no command"
+refused "did you mean \`generate\`?" genarate
+refused "did you mean \`--nproc-per-node\`?" --nproc-per-nde 2 -- true
+refused "\`0\` is not a number of ranks" --nproc-per-node 0 -- true
+refused "\`two\` is not a number of ranks" -n two -- true
+refused "no program follows" --
+refused "no such program" "${root[@]}" -- "$work/none"
+echo 'print(1)' >"$work/generate.py"
+refused "tprun … -- python $work/generate.py" "$work/generate.py"
+refused "--model: is needed" "${root[@]}" generate --prompt x
+refused "no such directory: $work/none" "${root[@]}" generate --model "$work/none" --prompt x
+refused "config.json" "${root[@]}" generate --model "$work/bin" --prompt x
+refused "is neither a directory nor in the Hugging Face cache" "${root[@]}" generate --model no/such --prompt x
+refused "this version has no kernels" generate --kernels x
+refused "is not a time" "${root[@]}" --timeout 0 -- true
+refused "looked for $work/sys/bus/pci/devices" --host-root "$work" --device tpu -- true
+refused "is not a network of this host" "${root[@]}" --interface none0 -- true
+[ "$(id -u)" = 0 ] && refused "add --allow-run-as-root" --device cpu -- true
+
+# Options stand anywhere, - and _ are the same, and -- ends them.
+for line in "--nproc_per_node 2 --device=cpu --allow-run-as-root --dry-run -- echo --seed x" \
+  "--dry_run --device cpu --allow_run_as_root -np 2 -- echo --seed x"; do
+  out=$(PATH=$work/bin:$PATH "$tprun" $line 2>"$work/err") || fail "$line: refused"
+  grep -q "^mpirun -n 2 .*--prtemca prte_if_include lo" <<<"$out" || fail "$line: not the options of 5.0"
+  [ "$(tail -1 <<<"$out")" = "echo --seed x" ] || fail "$line: program is wrong"
+done
+[ ! -e "$work/notes" ] || fail "--dry-run started mpirun"
+FAKE_VERSION=4.1.6 PATH=$work/bin:$PATH "$tprun" "${root[@]}" --dry-run -- true | grep -q -- "--mca oob_tcp_if_include lo" || fail "not the options of 4.1"
+FAKE_VERSION=3.1.0 PATH=$work/bin:$PATH "$tprun" "${root[@]}" -- true 2>"$work/err" && fail "3.1 was accepted"
+grep -q "Open MPI 3.1 is too old" "$work/err" || fail "3.1: no word of it"
+
+# A start that does not come to an end has a bound, and names who is missing.
+FAKE_SLEEP=60 PATH=$work/bin:$PATH timeout 20 "$tprun" "${root[@]}" --timeout 1 -n 2 -- true 2>"$work/err" </dev/null
+code=$?
+[ $code = 1 ] && grep -q "after 1 s these ranks had not started: 0, 1" "$work/err" || { fail "--timeout: code $code"; cat "$work/err"; }
+
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+# Standard output is rank 0's, byte for byte; everything else is whole lines with who wrote them.
+"$tprun" --device cpu -n 4 --log-dir "$work/log" -- sh -c 'i=0; while [ $i -lt 20 ]; do printf "%05000d\n" $RANK; printf "%05000d\n" $RANK >&2; i=$((i+1)); done; printf end' \
+  >"$work/out" 2>"$work/err" </dev/null || fail "streams: code $?"
+{ for i in $(seq 20); do printf "%05000d\n" 0; done; printf end; } | cmp -s - "$work/out" || fail "standard output is not rank 0's"
+[ "$(grep -cE '^\[[^] ]+:[0-3]\] 0{4999}[0-3]$' "$work/err")" = 140 ] || fail "lines of the ranks are not whole"
+cmp -s "$work/out" "$work/log/rank_0.stdout.log" || fail "log of rank 0 differs"
+[ "$(wc -c <"$work/log/rank_3.stderr.log")" = 100020 ] || fail "log of rank 3 is not complete"
+"$tprun" --device cpu -n 2 --quiet -- sh -c 'echo $RANK; echo $RANK >&2' >"$work/out" 2>"$work/err" </dev/null
+[ "$(cat "$work/out")" = 0 ] && [ ! -s "$work/err" ] || fail "--quiet is not quiet"
+
+# Standard input goes to rank 0, whole.
+head -c 3000000 /dev/urandom >"$work/in"
+"$tprun" --device cpu -n 2 -- cat <"$work/in" 2>"$work/err" | cmp -s - "$work/in" || fail "standard input was not passed on"
+
+# Every rank has at least as many CPUs as threads, and cores of its own when there are enough; 1, 2 and 3 ranks alike.
+cores=$(nproc)
+for ranks in 1 2 3; do
+  "$tprun" --device cpu -n $ranks --threads 2 -- sh -c 'echo "$(nproc) $OMP_NUM_THREADS" >&2' 2>"$work/err" </dev/null
+  want=$((cores < 2 ? cores : 2))
+  sed -n 's/^\[.*\] //p' "$work/err" | while read -r cpus threads; do
+    [ "$threads" = 2 ] && [ "$cpus" -ge $want ] || echo "FAIL: $ranks ranks: $cpus CPUs for $threads threads"
+  done | grep . && failures=$((failures + 1))
+done
+OMP_NUM_THREADS=3 "$tprun" --device cpu -n 1 -- sh -c 'echo $OMP_NUM_THREADS' 2>"$work/err" </dev/null | grep -qx 3 || fail "OMP_NUM_THREADS was changed"
+
+# The environment as a shell takes it.
+(
+  eval "$("$tprun" env --device cpu -n 2 --rank 1)"
+  [ "$RANK $LOCAL_RANK $WORLD_SIZE" = "1 1 2" ] && [ -n "$MASTER_PORT" ]
+) || fail "env cannot be evaluated"
+eval "$("$tprun" completion bash)" && complete -p tprun >"$work/out" || fail "completion cannot be evaluated"
+"$tprun" --version | grep -q "^tprun [0-9]" || fail "--version"
+
+[ $failures = 0 ] && echo "the command line holds"
+exit $((failures > 0))
