@@ -39,6 +39,7 @@ const std::set<std::string_view>& harmless_keys() {
       "do_sample",
       "dtype",
       "early_stopping",
+      "eod_token_id",
       "embd_pdrop",
       "embedding_dropout",
       "encoder_no_repeat_ngram_size",
