@@ -23,9 +23,10 @@ namespace tp {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr int kTickMs = 100;
-constexpr double kEndOfMpirunS = 3;   // mpirun's own end once all ranks have ended
-constexpr double kLateReportS = 0.5;  // reports still under way when mpirun is gone
+constexpr int kTickMs = 100, kFullTickMs = 5;
+constexpr double kEndOfMpirunS = 3;     // mpirun's own end once all ranks have ended well
+constexpr double kEndOfStoppedS = 0.5;  // and when they were stopped: nothing is left that it could do
+constexpr double kLateReportS = 0.5;    // reports still under way when mpirun is gone
 constexpr size_t kLargestHello = 4096;
 constexpr size_t kInputQueue = size_t{1} << 18;
 constexpr int kStopSignals[] = {SIGTERM, SIGINT, SIGHUP};
@@ -88,7 +89,7 @@ class Supervisor {
 };
 
 JobResult Supervisor::run() {
-  const std::string address = request_.control.empty() ? "unix:tprun-" + request_.job_id + "-" + token_ : request_.control;
+  const std::string address = request_.control.empty() ? "unix:tprun-" + request_.job_id + "-" + random_id() : request_.control;
   listen_fd_ = listen_control(address);
   const sigset_t set = supervised_signals();
   signal_fd_ = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -122,7 +123,7 @@ void Supervisor::tick() {
   }
   const size_t first_newcomer = fds.size();
   for (const auto& stream : newcomers_) fds.push_back({stream->fd(), POLLIN, 0});
-  poll(fds.data(), fds.size(), kTickMs);
+  poll(fds.data(), fds.size(), room ? kTickMs : kFullTickMs);
 
   if (fds[0].revents != 0) on_signals();
   if (fds[2].revents != 0) mpirun_->read_output();
@@ -144,7 +145,15 @@ void Supervisor::tick() {
 
 void Supervisor::accept_ranks() {
   for (int fd = 0; (fd = accept4(listen_fd_, nullptr, nullptr, SOCK_CLOEXEC)) >= 0;) {
-    newcomers_.push_back(std::make_unique<FrameStream>(fd));
+    // Names of abstract sockets are seen by every user of the host.
+    ucred peer{};
+    socklen_t size = sizeof(peer);
+    const bool local = request_.control.empty();
+    if (local && (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || peer.uid != geteuid())) {
+      close(fd);
+    } else {
+      newcomers_.push_back(std::make_unique<FrameStream>(fd));
+    }
   }
 }
 
@@ -291,7 +300,7 @@ void Supervisor::finish_when_over() {
   if (all_reported() || (ending_ && !started_)) {
     if (!done_sent_) {
       done_sent_ = true;
-      mpirun_deadline_ = in_seconds(kEndOfMpirunS);
+      mpirun_deadline_ = in_seconds(ending_ ? kEndOfStoppedS : kEndOfMpirunS);
       for (Rank& rank : ranks_) {
         if (rank.stream) rank.stream->send(FrameKind::kDone, "");
       }
