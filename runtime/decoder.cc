@@ -3,6 +3,12 @@
 #include "runtime/float_convert.h"
 
 namespace tp {
+namespace {
+
+// Of the norms inside latent attention: the reference (DeepseekV2RMSNorm, DeepseekV3RMSNorm) gives them no eps of the config.
+constexpr double kLatentNormEps = 1e-6;
+
+}  // namespace
 
 Decoder::Decoder(const ModelConfig& config, const ParameterTable& table, DType dtype) : config_(config), table_(table) {
   embedding_scale_ = config.embedding_scale;
@@ -148,14 +154,18 @@ Value Decoder::embed(Ops& ops) const {
   return embedding_scale_ == 1.0 ? x : ops.scale(x, embedding_scale_);
 }
 
+Value Decoder::latent_norm(Ops& ops, const Norm& norm, const Value& x) const {
+  return ops.norm(x, norm.weight, norm.bias, NormKind::kRms, kLatentNormEps, 0);
+}
+
 Value Decoder::latent_attention(Ops& ops, const Layer& layer, const Value& x) const {
   const MlaConfig& mla = *config_.mla;
   const AttentionSpec& spec = layer.attention;
   const int64_t heads = spec.heads_local, nope = mla.qk_nope_head_dim, turned = mla.qk_rope_head_dim;
-  const Value q = mla.q_lora_rank > 0 ? apply(ops, layer.q_b, apply(ops, layer.q_a_norm, apply(ops, layer.q_a, x)))
+  const Value q = mla.q_lora_rank > 0 ? apply(ops, layer.q_b, latent_norm(ops, layer.q_a_norm, apply(ops, layer.q_a, x)))
                                       : apply(ops, layer.q, x);
   const Value kv_a = apply(ops, layer.kv_a, x);
-  const Value latent = apply(ops, layer.kv_a_norm, ops.slice_features(kv_a, 0, mla.kv_lora_rank));
+  const Value latent = latent_norm(ops, layer.kv_a_norm, ops.slice_features(kv_a, 0, mla.kv_lora_rank));
   const Value kv = apply(ops, layer.kv_b, latent);
   Value q_turned = ops.slice_heads(q, heads, nope, turned);
   Value k_turned = ops.slice_features(kv_a, mla.kv_lora_rank, turned);  // one head for all

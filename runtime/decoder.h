@@ -56,6 +56,7 @@ class Decoder {
   Value apply(Ops& ops, const Norm& norm, const Value& x, int64_t group = 0) const;
   Value embed(Ops& ops) const;
   Value attention(Ops& ops, const Layer& layer, const Value& x) const;
+  Value latent_norm(Ops& ops, const Norm& norm, const Value& x) const;
   Value latent_attention(Ops& ops, const Layer& layer, const Value& x) const;
   Value experts(Ops& ops, const Layer& layer, const Value& x) const;
   Value mlp(Ops& ops, const Layer& layer, const Value& x) const;

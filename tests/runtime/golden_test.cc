@@ -8,8 +8,6 @@
 #include "runtime/engine_eager.h"
 #include "runtime/generate.h"
 #include "sharding/error.h"
-#include "sharding/families.h"
-#include "sharding/plan_check.h"
 #include "tests/runtime/golden_case.h"
 
 namespace tp {
@@ -68,14 +66,14 @@ void compare_tokens(const std::vector<int32_t>& got, const std::vector<int32_t>&
   }
 }
 
-struct Run {
+struct GoldenRun {
   std::string dtype;
   int tp_size;
   std::vector<std::string> overrides;
   TiedWeights tied = TiedWeights::kUntie;
 };
 
-RankModel load(const GoldenCase& golden, const Run& run, Communicator& communicator) {
+RankModel load(const GoldenCase& golden, const GoldenRun& run, Communicator& communicator) {
   ModelRequest request;
   request.model_dir = golden.dir();
   request.plan.overrides = run.overrides;
@@ -129,7 +127,7 @@ void check_tokens(const GoldenCase& golden, Engine& engine, Communicator& commun
                    least_margin, who + "batch row " + std::to_string(row), failures);
 }
 
-std::string run_float32(const GoldenCase& golden, const Run& run) {
+std::string run_float32(const GoldenCase& golden, const GoldenRun& run) {
   Failures failures;
   run_ranks(run.tp_size, [&](Communicator& communicator) {
     const std::string who = "rank " + std::to_string(communicator.rank()) + ", ";
@@ -153,7 +151,7 @@ void compare_bfloat16(const float* got, const std::vector<float>& want, bool moe
     failures.add(what + ": largest difference " + std::to_string(largest) + ", mean " + std::to_string(mean));
 }
 
-std::string run_bfloat16(const GoldenCase& golden, const Run& run) {
+std::string run_bfloat16(const GoldenCase& golden, const GoldenRun& run) {
   Failures failures;
   run_ranks(run.tp_size, [&](Communicator& communicator) {
     const std::string who = "rank " + std::to_string(communicator.rank()) + ", ";
@@ -170,37 +168,46 @@ std::string run_bfloat16(const GoldenCase& golden, const Run& run) {
   return failures.text();
 }
 
+// The ways to run a case over `tp_size` ranks: its default plan where the KV heads divide, else attention whole on every rank
+// and, where the projections are apart, KV heads shared by ranks.
+std::vector<GoldenRun> runs_of(const ModelConfig& config, const std::string& dtype, int tp_size) {
+  if (config.num_kv_heads % tp_size == 0) return {{dtype, tp_size}};
+  std::vector<std::string> whole;
+  for (const char* name : {"q_proj", "k_proj", "v_proj", "o_proj"})
+    whole.push_back("layers.*.self_attn." + std::string(name) + "=replicated_with_grad_allreduce");
+  std::vector<GoldenRun> runs = {{dtype, tp_size, whole}};
+  if (tp_size % config.num_kv_heads == 0)
+    runs.push_back({dtype, tp_size, {"layers.*.self_attn.k_proj=kv_replicated", "layers.*.self_attn.v_proj=kv_replicated"}});
+  return runs;
+}
+
 class Goldens : public testing::TestWithParam<std::filesystem::path> {
  protected:
   void SetUp() override { set_eager_threads(1); }
-  // The tp_sizes that this case's default plan takes.
-  std::vector<int> tp_sizes(const GoldenCase& golden) const {
-    std::vector<int> sizes;
-    for (int size : {1, 2, 4}) {
-      try {
-        run_ranks(1, [&](Communicator&) {
-          const ModelConfig config = load_model_config(golden.dir());
-          PlanRequest request;
-          request.tied = TiedWeights::kUntie;
-          const Plan plan = load_plan(request, config, std::string(TPRUN_SOURCE_DIR) + "/plans");
-          require_valid_plan(resolve_plan(plan, config, size), config, false);
-        });
-        sizes.push_back(size);
-      } catch (const Error&) {
+
+  void expect_all(const std::string& dtype, std::string (*run_case)(const GoldenCase&, const GoldenRun&)) {
+    const GoldenCase golden(GetParam());
+    const ModelConfig config = load_model_config(golden.dir());
+    for (int tp_size : {1, 2, 4, 8}) {
+      if (config.num_heads % tp_size != 0) continue;
+      for (const GoldenRun& run : runs_of(config, dtype, tp_size)) {
+        SCOPED_TRACE("tp_size " + std::to_string(tp_size) + (run.overrides.empty() ? "" : ", " + run.overrides.back()));
+        try {
+          EXPECT_EQ(run_case(golden, run), "");
+        } catch (const Error& error) {
+          ADD_FAILURE() << error.text();
+        }
       }
     }
-    return sizes;
   }
 };
 
 TEST_P(Goldens, Float32LogitsAndTokensOnEveryRank) {
-  const GoldenCase golden(GetParam());
-  for (int tp_size : tp_sizes(golden)) EXPECT_EQ(run_float32(golden, {"float32", tp_size}), "") << "tp_size " << tp_size;
+  expect_all("float32", run_float32);
 }
 
-TEST_P(Goldens, Bfloat16Within) {
-  const GoldenCase golden(GetParam());
-  for (int tp_size : tp_sizes(golden)) EXPECT_EQ(run_bfloat16(golden, {"bfloat16", tp_size}), "") << "tp_size " << tp_size;
+TEST_P(Goldens, Bfloat16WithinTolerance) {
+  expect_all("bfloat16", run_bfloat16);
 }
 
 std::vector<std::filesystem::path> known_cases() {
