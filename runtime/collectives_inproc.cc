@@ -1,7 +1,8 @@
 #include "runtime/collectives_inproc.h"
 
-#include <atomic>
+#include <algorithm>
 #include <chrono>
+#include <condition_variable>
 #include <cstring>
 #include <exception>
 #include <mutex>
@@ -12,35 +13,35 @@
 namespace tp {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 // What the ranks share: a meeting point and what each of them shows to the others there.
 class Meeting {
  public:
-  explicit Meeting(int world_size) : arrived_(static_cast<size_t>(world_size)), shown_(static_cast<size_t>(world_size)) {}
+  explicit Meeting(int world_size) : shown_(static_cast<size_t>(world_size)), arrived_(static_cast<size_t>(world_size)) {}
 
   int world_size() const { return static_cast<int>(shown_.size()); }
   void show(int rank, const void* data) { shown_[static_cast<size_t>(rank)] = data; }
   const void* shown(int rank) const { return shown_[static_cast<size_t>(rank)]; }
 
-  // Returns when every rank has come as often as this one.
+  // Returns when every rank has come as often as this one. Waits asleep: ranks are often more than cores.
   void wait(int rank, const char* operation, double timeout_s) {
+    std::unique_lock lock(mutex_);
     const int64_t round = ++arrived_[static_cast<size_t>(rank)];
-    const auto deadline = Clock::now() + std::chrono::duration<double>(timeout_s);
-    for (int other = 0; other < world_size(); ++other) {
-      while (arrived_[static_cast<size_t>(other)] < round) {
-        if (failed_) throw Error(operation, "another rank failed");
-        if (timeout_s > 0 && Clock::now() > deadline) throw Error(operation, "timed out waiting for " + missing(round));
-        std::this_thread::yield();
-      }
+    const auto all_here = [&] { return *std::min_element(arrived_.begin(), arrived_.end()) >= round; };
+    if (all_here()) return changed_.notify_all();
+    const auto done = [&] { return failure_ || all_here(); };
+    if (timeout_s <= 0) {
+      changed_.wait(lock, done);
+    } else if (!changed_.wait_for(lock, std::chrono::duration<double>(timeout_s), done)) {
+      throw Error(operation, "timed out waiting for " + missing(round));
     }
+    if (!all_here()) throw Error(operation, "another rank failed");
   }
 
   // Keeps the first failure.
   void fail(std::exception_ptr failure) {
     const std::lock_guard lock(mutex_);
     if (!failure_) failure_ = std::move(failure);
-    failed_ = true;
+    changed_.notify_all();
   }
   std::exception_ptr failure() const { return failure_; }
 
@@ -52,11 +53,11 @@ class Meeting {
     return names;
   }
 
-  std::vector<std::atomic<int64_t>> arrived_;
   std::vector<const void*> shown_;
   std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<int64_t> arrived_;  // how often each rank has come
   std::exception_ptr failure_;
-  std::atomic<bool> failed_{false};
 };
 
 class InprocCommunicator : public Communicator {
