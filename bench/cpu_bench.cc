@@ -49,7 +49,8 @@ struct Layers {
 Layers make_layers(int count, WeightFormat format, ThreadPool& pool) {
   Layers layers;
   std::vector<uint16_t> weight(6144 * 1024);
-  for (size_t i = 0; i < weight.size(); ++i) weight[i] = static_cast<uint16_t>(0x3c00 + (i * 2654435761U >> 22));
+  for (size_t i = 0; i < weight.size(); ++i)
+    weight[i] = static_cast<uint16_t>(0x3c00 + (static_cast<uint32_t>(i) * 2654435761U >> 22));
   for (int layer = 0; layer < count; ++layer) {
     for (const Shape& shape : kShapes) {
       const std::vector<WeightBlock> blocks = {{{weight.data(), DType::kBF16, shape.in}, shape.out, shape.in}};

@@ -32,7 +32,7 @@ constexpr int64_t kSlotFloats = kSlotBytes / static_cast<int64_t>(sizeof(float))
 // Bytes up to which every rank reads all slots whole; above it each sums a part, for one more wait.
 constexpr int64_t kWholeBytes = int64_t{128} << 10;
 // A step is usually over long before; then the rank sleeps, and looks at its deadline this often.
-constexpr std::chrono::microseconds kYieldFor{300};
+constexpr std::chrono::microseconds kSpinFor{30};
 constexpr long kSleepNs = 50'000'000;
 
 Error system_error(const std::string& what) {
@@ -179,7 +179,7 @@ void ShmExchange::step(const char* operation) {
 
 void ShmExchange::wait_for(int rank, const char* operation) {
   const auto ready = [&] { return posted(rank); };
-  if (cpu::spin_then_yield(ready, kYieldFor)) return;
+  if (cpu::spin(ready, kSpinFor)) return;
   const auto begin = Clock::now();
   ShmSegment::Mark& theirs = segment_.mark(rank);
   while (!ready()) {

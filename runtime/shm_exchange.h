@@ -45,7 +45,7 @@ class ShmSegment {
 // the step's number, wait until all have posted it, read the slots. Slots alternate between two halves, so a step needs one
 // wait only: who writes for step s has seen everybody post s - 1, hence be done with reading s - 2.
 //
-// Waiting spins, then yields its core, then sleeps on a futex: ranks that oversubscribe the cores do not starve each other.
+// Waiting spins for a moment, then sleeps on a futex: ranks that oversubscribe the cores do not starve each other.
 // A wait longer than the timeout (0 = none) throws Error that names the operation and the ranks that did not come.
 class ShmExchange {
  public:

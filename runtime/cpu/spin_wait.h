@@ -1,7 +1,5 @@
 #pragma once
 
-#include <sched.h>
-
 #include <chrono>
 
 namespace tp::cpu {
@@ -15,20 +13,16 @@ inline void cpu_relax() {
 #endif
 }
 
-// Waits for `ready()` without sleeping: about 2 microseconds of spinning, then giving the core away to whoever wants it for as
-// long as `yield_for` lasts. Returns what `ready()` said last; the caller then sleeps or gives up. When nobody else wants the
-// core yielding is nearly as quick as spinning; when ranks oversubscribe it lets the rank run that everybody waits for.
+// Waits for `ready()` on this core for as long as `spin_for` lasts and returns what it said last; the caller then sleeps on a
+// futex. It never yields: on a machine that has other work a yield costs a whole round of the run queue, while a sleeper that
+// is woken comes back at once. A short spin is also what keeps ranks that oversubscribe the cores from starving each other.
 template <class Ready>
-bool spin_then_yield(Ready&& ready, std::chrono::microseconds yield_for) {
-  for (int i = 0; i < 64; ++i) {
-    if (ready()) return true;
-    cpu_relax();
-  }
-  const auto end = std::chrono::steady_clock::now() + yield_for;
+bool spin(Ready&& ready, std::chrono::microseconds spin_for) {
+  const auto end = std::chrono::steady_clock::now() + spin_for;
   do {
-    for (int i = 0; i < 8; ++i) {
+    for (int i = 0; i < 32; ++i) {
       if (ready()) return true;
-      sched_yield();
+      cpu_relax();
     }
   } while (std::chrono::steady_clock::now() < end);
   return ready();

@@ -7,8 +7,8 @@
 namespace tp::cpu {
 namespace {
 
-// Longer than the pause between two parallel calls of a decode step, short against a request.
-constexpr std::chrono::microseconds kYieldFor{200};
+// About the pause between two parallel calls of a decode step, short against a request.
+constexpr std::chrono::microseconds kSpinFor{40};
 constexpr uint64_t kNoTask = 0xffffffffU;
 
 uint64_t state_of(uint32_t call, uint64_t next) {
@@ -37,11 +37,11 @@ void ThreadPool::run(int64_t tasks, Task task, const void* context) {
   tasks_.store(static_cast<uint32_t>(tasks), std::memory_order_release);
   done_.store(0, std::memory_order_relaxed);
   state_.store(state_of(call, 0), std::memory_order_release);
-  call_.store(call, std::memory_order_release);
+  call_.store(call);  // sequentially consistent: a worker about to sleep either sees it or is seen by notify_all
   call_.notify_all();
   work(call);
   const auto finished = [&] { return done_.load(std::memory_order_acquire) == static_cast<uint32_t>(tasks); };
-  while (!spin_then_yield(finished, kYieldFor)) {
+  while (!spin(finished, kSpinFor)) {
     const uint32_t seen = done_.load(std::memory_order_acquire);
     if (seen != static_cast<uint32_t>(tasks)) done_.wait(seen, std::memory_order_acquire);
   }
@@ -66,7 +66,7 @@ void ThreadPool::worker() {
   uint32_t seen = 0;
   for (;;) {
     const auto called = [&] { return call_.load(std::memory_order_acquire) != seen; };
-    while (!spin_then_yield(called, kYieldFor)) call_.wait(seen, std::memory_order_acquire);
+    while (!spin(called, kSpinFor)) call_.wait(seen, std::memory_order_acquire);
     seen = call_.load(std::memory_order_acquire);
     if (stop_.load()) return;
     work(seen);

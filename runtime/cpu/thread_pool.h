@@ -8,7 +8,7 @@
 namespace tp::cpu {
 
 // The threads of one rank. A decode step makes some 200 short parallel calls, so a call must cost about a microsecond: the
-// workers spin briefly for the next call, then yield, then sleep on a futex. Tasks are handed out one by one, so a thread
+// workers spin briefly for the next call, then sleep on a futex. Tasks are handed out one by one, so a thread
 // that lost its core (ranks may oversubscribe the machine) holds up one task and not its whole share.
 //
 // What a task computes must not depend on the thread that runs it: results are then the same for any number of threads.
