@@ -1,0 +1,159 @@
+"""Makes the tiny random checkpoints of tests/golden/models and their reference results with transformers (see README.md).
+
+usage: make_golden.py OUT [CASE ...]
+"""
+import json
+import os
+import shutil
+import sys
+import zlib
+
+import torch
+import transformers
+from safetensors.torch import save_file
+
+NEW_TOKENS = 24
+LENGTHS = (1, 5, 17, 40)
+BATCH_LENGTHS = (6, 13)
+LOGIT_SPREAD = 2.5
+
+DENSE = dict(vocab_size=100, hidden_size=32, intermediate_size=56, num_hidden_layers=2, num_attention_heads=4,
+             num_key_value_heads=2, max_position_embeddings=128, tie_word_embeddings=False, pad_token_id=0, bos_token_id=1,
+             eos_token_id=2)
+MLA = dict(num_key_value_heads=4, kv_lora_rank=16, qk_nope_head_dim=8, qk_rope_head_dim=8, v_head_dim=12, n_shared_experts=1,
+           n_routed_experts=4, moe_intermediate_size=20, num_experts_per_tok=2, first_k_dense_replace=1)
+EXPERTS = dict(num_experts_per_tok=2, num_local_experts=4)
+
+# name: (architecture, dtype, what differs from DENSE)
+CASES = {
+    "tiny_llama_llama3": ("LlamaForCausalLM", "bfloat16", dict(
+        rope_parameters=dict(rope_type="llama3", rope_theta=500000.0, factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
+                             original_max_position_embeddings=32))),
+    "tiny_llama_linear": ("LlamaForCausalLM", "float32", dict(
+        attention_bias=True, mlp_bias=True, rope_parameters=dict(rope_type="linear", rope_theta=10000.0, factor=2.5))),
+    "tiny_llama_dynamic": ("LlamaForCausalLM", "float32", dict(
+        max_position_embeddings=20, rope_parameters=dict(rope_type="dynamic", rope_theta=10000.0, factor=2.0))),
+    "tiny_llama_yarn": ("LlamaForCausalLM", "float32", dict(
+        rope_parameters=dict(rope_type="yarn", rope_theta=10000.0, factor=4.0, original_max_position_embeddings=32))),
+    "tiny_mistral_window": ("MistralForCausalLM", "bfloat16", dict(head_dim=12, sliding_window=7)),
+    "tiny_qwen2_tied": ("Qwen2ForCausalLM", "bfloat16", dict(tie_word_embeddings=True)),
+    "tiny_qwen3_float16": ("Qwen3ForCausalLM", "float16", dict(head_dim=16)),
+    "tiny_qwen3_vocab101": ("Qwen3ForCausalLM", "float32", dict(head_dim=8, vocab_size=101, intermediate_size=50)),
+    "tiny_glm4": ("Glm4ForCausalLM", "bfloat16", dict(head_dim=8, attention_bias=True)),
+    "tiny_gemma2": ("Gemma2ForCausalLM", "bfloat16", dict(
+        head_dim=8, num_hidden_layers=2, tie_word_embeddings=True, sliding_window=8, query_pre_attn_scalar=12,
+        attn_logit_softcapping=5.0, final_logit_softcapping=12.0)),
+    "tiny_gemma3": ("Gemma3ForCausalLM", "float32", dict(
+        head_dim=8, tie_word_embeddings=True, sliding_window=8, query_pre_attn_scalar=8,
+        layer_types=["sliding_attention", "full_attention"])),
+    "tiny_phi3": ("Phi3ForCausalLM", "bfloat16", {}),
+    "tiny_olmo2": ("Olmo2ForCausalLM", "bfloat16", {}),
+    "tiny_granite": ("GraniteForCausalLM", "float32", dict(
+        attention_multiplier=0.2, embedding_multiplier=3.0, residual_multiplier=0.6, logits_scaling=4.0)),
+    "tiny_cohere": ("CohereForCausalLM", "bfloat16", dict(tie_word_embeddings=True, logit_scale=0.25)),
+    "tiny_starcoder2": ("Starcoder2ForCausalLM", "bfloat16", dict(sliding_window=None)),
+    "tiny_smollm3": ("SmolLM3ForCausalLM", "bfloat16", dict(no_rope_layers=[1, 0])),
+    "tiny_mixtral": ("MixtralForCausalLM", "float32", EXPERTS),
+    "tiny_qwen3_moe": ("Qwen3MoeForCausalLM", "bfloat16", dict(
+        head_dim=8, num_experts=6, num_experts_per_tok=2, moe_intermediate_size=20, norm_topk_prob=True, decoder_sparse_step=2)),
+    "tiny_gpt_oss": ("GptOssForCausalLM", "float32", dict(EXPERTS, head_dim=8, sliding_window=8, intermediate_size=24)),
+    "tiny_deepseek_v2": ("DeepseekV2ForCausalLM", "float32", dict(MLA, q_lora_rank=None)),
+    "tiny_deepseek_v3": ("DeepseekV3ForCausalLM", "float32", dict(MLA, q_lora_rank=16, n_group=2, topk_group=1)),
+}
+
+
+def random_for(*names):
+    return torch.Generator().manual_seed(zlib.crc32("/".join(map(str, names)).encode()))
+
+
+def random_ids(case, name, count, vocab):
+    return torch.randint(3, vocab, (count,), generator=random_for(case, name))
+
+
+def fill(case, model):
+    """Random weights by name; the head (or, when it is tied, the last norm) is scaled to a useful spread of the logits."""
+    head, embedding = model.get_output_embeddings().weight, model.get_input_embeddings().weight
+    tied = head is embedding
+    for name, parameter in model.named_parameters():
+        noise = torch.randn(parameter.shape, generator=random_for(case, name))
+        if parameter is embedding:
+            parameter.copy_(noise * (0.3 if tied else 1.0))
+        elif parameter.ndim == 1 and "norm" in name:
+            parameter.copy_((parameter != 0).float() + 0.25 * noise.clamp(-2, 2))
+        elif parameter.ndim == 1:
+            parameter.copy_(0.3 * noise)
+        else:
+            parameter.copy_(noise * (1.3 / parameter.shape[-1] ** 0.5))
+    ids = random_ids(case, "spread", 40, model.config.vocab_size)[None]
+    scaled = model.base_model.norm.weight if tied else head
+    for _ in range(3):
+        scaled.mul_(LOGIT_SPREAD / model(ids, use_cache=False).logits.std())
+
+
+def forget(model):
+    """Dynamic rotary scaling keeps the longest length it has seen until a sequence shorter than the original comes."""
+    model(torch.zeros(1, 1, dtype=torch.long), use_cache=False)
+
+
+def greedy(model, ids, mask):
+    forget(model)
+    out = model.generate(ids, attention_mask=mask, do_sample=False, max_new_tokens=NEW_TOKENS, pad_token_id=0, output_logits=True,
+                         return_dict_in_generate=True)
+    top = torch.stack(out.logits, 1).float().topk(2, -1).values
+    return out.sequences[:, ids.shape[1]:], top[..., 0] - top[..., 1]
+
+
+def load(path, dtype):
+    model = transformers.AutoModelForCausalLM.from_pretrained(path, dtype=dtype, attn_implementation="eager").eval()
+    if hasattr(model, "set_experts_implementation"):
+        model.set_experts_implementation("eager")
+    model.generation_config.eos_token_id = model.config.eos_token_id = None
+    return model
+
+
+def results(case, path):
+    model, rounded = load(path, torch.float32), load(path, torch.bfloat16)
+    vocab, tensors = model.config.vocab_size, {}
+    for i, length in enumerate(LENGTHS):
+        ids = random_ids(case, f"prompt.{i}", length, vocab)
+        generated, margin = greedy(model, ids[None], torch.ones(1, length, dtype=torch.long))
+        forget(model)
+        forget(rounded)
+        tensors |= {f"prompt.{i}.input_ids": ids, f"prompt.{i}.logits": model(ids[None], use_cache=False).logits[0].float(),
+                    f"prompt.{i}.logits_bf16_last": rounded(ids[None], use_cache=False).logits[0, -1].float(),
+                    f"prompt.{i}.generated": generated[0], f"prompt.{i}.margin": margin[0]}
+    width = max(BATCH_LENGTHS)
+    rows, mask = torch.zeros(len(BATCH_LENGTHS), width, dtype=torch.long), torch.zeros(len(BATCH_LENGTHS), width, dtype=torch.long)
+    generated, margin = [], []
+    for i, length in enumerate(BATCH_LENGTHS):
+        ids = random_ids(case, f"batch.{i}", length, vocab)
+        rows[i, width - length:], mask[i, width - length:] = ids, 1
+        one, step_margin = greedy(model, ids[None], torch.ones(1, length, dtype=torch.long))
+        generated.append(one[0])
+        margin.append(step_margin[0])
+    return tensors | {"batch.input_ids": rows, "batch.attention_mask": mask, "batch.generated": torch.stack(generated),
+                      "batch.margin": torch.stack(margin)}
+
+
+@torch.no_grad()
+def make(case, out):
+    architecture, dtype, differing = CASES[case]
+    path = os.path.join(out, case)
+    shutil.rmtree(path, ignore_errors=True)
+    cls = getattr(transformers, architecture)
+    config = cls.config_class(**(DENSE | differing))
+    config._attn_implementation = "eager"
+    config._experts_implementation = "eager"
+    model = cls(config).float().eval()
+    fill(case, model)
+    model.to(getattr(torch, dtype)).save_pretrained(path)
+    tensors = results(case, path)
+    save_file({name: value.contiguous() for name, value in tensors.items()}, os.path.join(path, "golden.safetensors"))
+    margins = torch.cat([tensors[f"prompt.{i}.margin"] for i in range(len(LENGTHS))])
+    size = sum(os.path.getsize(os.path.join(path, name)) for name in os.listdir(path))
+    print(f"{case}: {size / 1e3:.0f} kB, smallest margin {margins.min():.4f}", flush=True)
+
+
+if __name__ == "__main__":
+    for chosen in sys.argv[2:] or CASES:
+        make(chosen, sys.argv[1])
