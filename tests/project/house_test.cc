@@ -54,7 +54,7 @@ TEST(House, NoMachineIsNamed) {
 
 TEST(House, FilesAreShort) {
   // Tables and cases that are one list, longer than 400 lines because the thing they list is.
-  static const std::set<std::string> kLongForAReason = {};
+  static const std::set<std::string> kLongForAReason = {"sharding/families.cc"};
   std::vector<std::string> too_long;
   for (const auto& [path, content] : project()) {
     const auto lines = std::count(content.begin(), content.end(), '\n');
