@@ -15,6 +15,7 @@ HeadCounts head_counts(const LayerModules& layer) {
     if (module.parts.empty()) return {module.heads_out, module.heads_out};
     return {module.parts[0].heads, module.parts[1].heads};
   }
+  if (const PlannedModule* kv_b = layer.find(Role::kKvB)) return {kv_b->module.heads_out, kv_b->module.heads_out};
   return {layer.find(Role::kQ)->module.heads_out, layer.find(Role::kK)->module.heads_out};
 }
 
@@ -24,13 +25,15 @@ class AttentionChecker {
       : layer_(layer), tp_size_(tp_size), counts_(head_counts(layer)), findings_(findings) {
     branch_ = {.name = "attention",
                .split_by = "by heads",
-               .in = layer.present({Role::kQ, Role::kK, Role::kV, Role::kQkv}),
+               .in = layer.present({Role::kQ, Role::kQB, Role::kK, Role::kV, Role::kQkv, Role::kKvB}),
                .out = layer.find(Role::kO),
                .split_fix = {}};
     branch_.split_fix = split_fix();
   }
 
   void run() {
+    check_compressed(Role::kQA, Role::kQANorm);
+    check_compressed(Role::kKvA, Role::kKvANorm);
     const std::optional<Layout> inner = check_branch(branch_, findings_);
     if (!inner) return;
     if (*inner == Layout::kSharded) {
@@ -38,6 +41,7 @@ class AttentionChecker {
     }
     check_norm(Role::kQNorm, {Role::kQ, Role::kQkv}, *inner);
     check_norm(Role::kKNorm, {Role::kK, Role::kQkv}, *inner);
+    check_sinks(*inner);
   }
 
  private:
@@ -53,7 +57,7 @@ class AttentionChecker {
       return kv_can_be_replicated() ? "set " + name + " to `kv_replicated`" + out : "";
     }
     if (kv_divides() && heads_divide()) return "set " + names_of(branch_.in) + " to `colwise`" + out;
-    if (!kv_can_be_replicated()) return "";
+    if (!kv_can_be_replicated() || layer_.find(Role::kKvB) != nullptr) return "";
     return "set " + short_name(*branch_.in[0]) + " to `colwise`, " + names_of({branch_.in[1], branch_.in[2]}) +
            " to `kv_replicated`" + out;
   }
@@ -68,11 +72,12 @@ class AttentionChecker {
   void check_heads(const PlannedModule& planned) {
     if (planned.module.heads_per_group > 0) return;  // dealt out unevenly, as the plan allows
     const std::string chips = " cannot be split over " + std::to_string(tp_size_) + " chips";
-    const bool has_q = planned.module.role == Role::kQ || planned.module.role == Role::kQkv;
-    if (has_q && !heads_divide()) {
+    const Role role = planned.module.role;
+    if ((role == Role::kQ || role == Role::kQB || role == Role::kQkv) && !heads_divide()) {
       return findings_.add(planned, std::to_string(counts_.heads) + " heads" + chips, heads_fix());
     }
-    if (planned.module.role == Role::kQ || kv_divides()) return;
+    const bool has_kv_heads = role == Role::kK || role == Role::kV || role == Role::kQkv;
+    if (!has_kv_heads || kv_divides()) return;
     if (planned.style != Style::kKvReplicated) return refuse_kv_heads(planned, chips);
     if (tp_size_ % counts_.kv_heads == 0) return;
     findings_.add(planned,
@@ -111,6 +116,25 @@ class AttentionChecker {
                       (inner == Layout::kWhole ? " has all heads on every chip" : " is split by heads"),
                   "set " + short_name(norm) + " to `" +
                       std::string(style_info(inner == Layout::kWhole ? Style::kReplicated : wanted).name) + "`");
+  }
+
+  void check_sinks(Layout inner) {
+    const PlannedModule* sinks = layer_.find(Role::kSinks);
+    if (sinks == nullptr || misfit(*sinks)) return;
+    const Style wanted = inner == Layout::kSharded ? Style::kColwise : Style::kReplicated;
+    if (sinks->style == wanted) return;
+    findings_.add(*sinks,
+                  "there is one for each head, and attention is " + std::string(inner == Layout::kSharded ? "" : "not ") +
+                      "split by heads",
+                  "remove the rule: they follow the heads");
+  }
+
+  // Latent attention: what is compressed is normalized and shared by all heads, so it has to be whole.
+  void check_compressed(Role role, Role norm) {
+    const PlannedModule* planned = layer_.find(role);
+    if (planned == nullptr || misfit(*planned)) return;
+    if (output_layout(planned->style, Layout::kWhole) == Layout::kWhole) return;
+    findings_.add(*planned, short_name(*layer_.find(norm)) + " needs its output whole on every chip", "use `replicated`");
   }
 
   const LayerModules& layer_;

@@ -48,11 +48,7 @@ class BranchChecker {
 
   // Reported where the user wrote something, if he did.
   std::optional<Layout> refuse_half() {
-    const auto& plan_rules = findings_.plan().plan.rules;
-    const auto by_user = [&](const PlannedModule* planned) {
-      return planned->rule && plan_rules[*planned->rule].source != RuleSource::kDefault;
-    };
-    const auto found = std::ranges::find_if(branch_.in, by_user);
+    const auto found = std::ranges::find_if(branch_.in, [&](const PlannedModule* m) { return findings_.by_user(*m); });
     const PlannedModule& subject = found == branch_.in.end() ? *whole_.front() : **found;
     findings_.add(subject,
                   "half of " + branch_.name + " is split: " + names_of(split_) + " " + branch_.split_by + ", while " +

@@ -66,7 +66,7 @@ struct ModuleSpec {
   bool has_bias = false;              // of weight_shape[0] elements
   // Heads along dim 0 (q, k, v: out = heads * head_dim) or dim 1 (o); 0 = plain features.
   int64_t heads_out = 0, heads_in = 0;
-  // Heads that stay together where a plan deals heads out unevenly (uneven_heads.h); 0 = the ranks divide them.
+  // Heads that stay together where a plan deals heads out unevenly (head_layout.h); 0 = the ranks divide them.
   int64_t heads_per_group = 0;
   std::vector<FusedPart> parts;  // of dim 0 (experts: of each expert's out dimension); empty = not fused
   bool bare = false;             // the parameter is `name` itself, without ".weight" behind it

@@ -4,14 +4,18 @@
 #include <set>
 
 #include "sharding/error.h"
+#include "sharding/head_layout.h"
 #include "sharding/near_names.h"
-#include "sharding/uneven_heads.h"
 
 namespace tp {
 namespace {
 
 std::string last_component(const std::string& name) {
   return name.substr(name.find_last_of('.') + 1);
+}
+
+std::string parent_of(const std::string& name) {
+  return name.substr(0, name.find_last_of('.'));
 }
 
 std::string quoted_list(const std::vector<std::string>& names) {
@@ -24,9 +28,12 @@ std::string quoted_list(const std::vector<std::string>& names) {
 std::vector<std::string> module_patterns(const std::vector<ModuleSpec>& modules) {
   std::vector<std::string> patterns;
   std::set<std::string> seen;
+  const auto add = [&](const std::string& pattern) {
+    if (seen.insert(pattern).second) patterns.push_back(pattern);
+  };
   for (const ModuleSpec& module : modules) {
-    std::string pattern = pattern_of(module.name);
-    if (seen.insert(pattern).second) patterns.push_back(std::move(pattern));
+    if (is_expert_parameter(module.role)) add(pattern_of(parent_of(module.name)));
+    add(pattern_of(module.name));
   }
   return patterns;
 }
@@ -73,6 +80,7 @@ class Resolver {
     for (PlannedModule& planned : resolved_.modules) assign(planned);
     refuse_unmatched();
     if (!problems_.empty()) throw_all(problems_);
+    follow_heads(resolved_);
     if (resolved_.plan.uneven) deal_out_heads(resolved_);
     return std::move(resolved_);
   }
@@ -86,7 +94,15 @@ class Resolver {
   }
 
   void assign(PlannedModule& planned) {
-    const std::vector<std::string> components = name_components(planned.module.name);
+    planned.rule = best_rule(planned.module.name);
+    if (planned.rule) planned.style = rule(*planned.rule).style;
+    if (!is_expert_parameter(planned.module.role)) return;
+    planned.experts_rule = best_rule(parent_of(planned.module.name));
+    planned.experts_style = planned.experts_rule ? rule(*planned.experts_rule).style : Style::kReplicated;
+  }
+
+  std::optional<size_t> best_rule(const std::string& name) {
+    const std::vector<std::string> components = name_components(name);
     std::vector<size_t> best;  // equally good rules
     for (size_t i = 0; i < patterns_.size(); ++i) {
       if (!patterns_[i].matches(components)) continue;
@@ -97,17 +113,16 @@ class Resolver {
         best.push_back(i);
       }
     }
-    if (best.empty()) return;
-    if (best.size() > 1) refuse_rivals(best[0], best[1], planned.module);
-    planned.rule = best.front();
-    planned.style = rule(best.front()).style;
+    if (best.empty()) return std::nullopt;
+    if (best.size() > 1) refuse_rivals(best[0], best[1], name);
+    return best.front();
   }
 
-  void refuse_rivals(size_t first, size_t second, const ModuleSpec& module) {
+  void refuse_rivals(size_t first, size_t second, const std::string& name) {
     if (!reported_.emplace(first, second).second) return;
     problems_.emplace_back(rule(second).where,
                            "`" + rule(second).pattern + "` and `" + rule(first).pattern + "` (" + rule(first).where +
-                               ") both match " + module.name + " and neither is more specific",
+                               ") both match " + name + " and neither is more specific",
                            "remove one of them, or name the module itself");
   }
 
@@ -137,6 +152,11 @@ class Resolver {
 };
 
 }  // namespace
+
+bool is_expert_parameter(Role role) {
+  return role == Role::kExpertsGateUp || role == Role::kExpertsGateUpBias || role == Role::kExpertsDown ||
+         role == Role::kExpertsDownBias;
+}
 
 ResolvedPlan resolve_plan(Plan plan, const ModelConfig& config, int tp_size) {
   return resolve_plan(std::move(plan), module_tree(config), tp_size);

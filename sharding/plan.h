@@ -39,7 +39,14 @@ struct PlannedModule {
   ModuleSpec module;
   Style style = Style::kReplicated;
   std::optional<size_t> rule;  // index into Plan::rules
+  // Of the parameters of an experts module ("layers.*.mlp.experts.down_proj"): the style and rule of the module itself
+  // ("layers.*.mlp.experts"), which says how the experts run.
+  std::optional<Style> experts_style;
+  std::optional<size_t> experts_rule;
 };
+
+// True for the parameters of an experts module.
+bool is_expert_parameter(Role role);
 
 // A plan applied to a model: what every rank holds and which collectives run. Made by resolve_plan, proven by check_plan.
 struct ResolvedPlan {

@@ -4,6 +4,7 @@
 #include "sharding/branch_check.h"
 #include "sharding/error.h"
 #include "sharding/layer_modules.h"
+#include "sharding/moe_check.h"
 #include "sharding/plan_findings.h"
 
 namespace tp {
@@ -89,6 +90,7 @@ std::vector<PlanProblem> check_plan(const ResolvedPlan& plan, const ModelConfig&
   for (const LayerModules& layer : layers_of(plan)) {
     check_attention(layer, plan.tp_size, findings);
     check_mlp(layer, findings);
+    check_experts(layer, plan.tp_size, findings);
   }
   return findings.problems();
 }

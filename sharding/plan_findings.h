@@ -16,7 +16,12 @@ class PlanFindings {
   // `what` does not name the module: the report puts its pattern before it ("layers.*.mlp.up_proj", or
   // "layers.[3,5-7].mlp.up_proj" when only some layers have the problem).
   void add(const PlannedModule& module, std::string what, std::string fix);
-  const ResolvedPlan& plan() const { return plan_; }
+  // The same about the experts module that a parameter of experts belongs to.
+  void add_for_experts(const PlannedModule& parameter, std::string what, std::string fix);
+  // Whether the module's rule is the user's own.
+  bool by_user(const PlannedModule& module) const;
+  // "layers.*.mlp.experts" of "layers.3.mlp.experts.down_proj".
+  static std::string experts_pattern(const PlannedModule& parameter);
 
   // In the order of the first finding of each.
   std::vector<PlanProblem> problems() const;
@@ -26,6 +31,8 @@ class PlanFindings {
     std::string where, pattern, what, fix;
     std::vector<int> layers;
   };
+
+  void add(std::optional<size_t> rule, const std::string& pattern, int layer, std::string what, std::string fix);
 
   const ResolvedPlan& plan_;
   std::map<std::string, int> layers_with_;  // how many layers have a module of this pattern

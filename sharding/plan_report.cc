@@ -88,6 +88,13 @@ class ReportBuilder {
   void add_collective(const PlannedModule& planned) {
     const std::vector<int64_t>& shape = planned.module.weight_shape;
     const std::string name = without_prefix(planned.module.name);
+    if (is_expert_parameter(planned.module.role)) {
+      const bool summed = planned.experts_style == Style::kMoeTpExperts || planned.experts_style == Style::kEpDispatchExperts;
+      if (summed && planned.module.role == Role::kExpertsDown) {
+        report_.collectives.push_back({name, "all_reduce", config_.hidden_size * kFloat32Bytes});
+      }
+      return;
+    }
     switch (planned.style) {
       case Style::kRowwise:
       case Style::kRowwiseSplitInput:  // partial sums are float32
@@ -120,6 +127,12 @@ class ReportBuilder {
       } else {
         features = 2 * part_features_local(qkv->module, qkv->style, plan_.tp_size)[1];
       }
+    }
+    if (const PlannedModule* kv_b = layer.find(Role::kKvB); kv_b != nullptr && config_.mla) {  // expanded keys and values
+      const bool split = output_layout(kv_b->style, Layout::kWhole) == Layout::kSharded;
+      const int64_t rows = split ? local_rows(*kv_b) : kv_b->module.weight_shape[0];
+      const int64_t heads = rows / (config_.mla->qk_nope_head_dim + config_.mla->v_head_dim);
+      features += heads * (config_.head_dim + config_.mla->v_head_dim);
     }
     for (const PlannedModule* planned : layer.present({Role::kK, Role::kV})) {
       const bool split = output_layout(planned->style, Layout::kWhole) == Layout::kSharded;

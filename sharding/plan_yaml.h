@@ -16,7 +16,7 @@ struct PlanRequest {
   std::optional<TiedWeights> tied;     // --tied; wins over the file
 };
 
-// Reads the family's default from `plans_dir` (plans_dir.h finds it), the user's file and the overrides; the schema is in
+// Reads the family's default from `plans_dir` (installed beside the program), the user's file and the overrides; the schema is in
 // plans/README.md. A bare mapping of patterns to styles is a plan file too, and so is an empty file. `embed_tokens:
 // embedding_rowwise` is added to every default plan, as transformers does. Throws Error with file:line:column, all problems
 // in one: what YAML cannot parse, an unknown key or style (near names), a style that is not supported (with the reason), a

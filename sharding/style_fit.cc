@@ -3,7 +3,18 @@
 namespace tp {
 namespace {
 
-enum class Kind { kEmbedding, kNorm, kHeadNorm, kFusedLinear, kHeadByHeadLinear, kKeyOrValue, kLinear };
+enum class Kind {
+  kEmbedding,
+  kNorm,
+  kHeadNorm,
+  kSinks,
+  kFusedLinear,
+  kHeadByHeadLinear,
+  kKeyOrValue,
+  kLinear,
+  kRouter,
+  kExperts
+};
 
 Kind kind_of(const ModuleSpec& module) {
   switch (module.role) {
@@ -15,6 +26,17 @@ Kind kind_of(const ModuleSpec& module) {
     case Role::kQkv:
     case Role::kGateUp:
       return module.parts.empty() ? Kind::kHeadByHeadLinear : Kind::kFusedLinear;
+    case Role::kSinks:
+      return Kind::kSinks;
+    case Role::kRouter:
+    case Role::kCorrectionBias:
+    case Role::kSharedExpertGate:
+      return Kind::kRouter;
+    case Role::kExpertsGateUp:
+    case Role::kExpertsGateUpBias:
+    case Role::kExpertsDown:
+    case Role::kExpertsDownBias:
+      return Kind::kExperts;
     default:
       if (module.weight_shape.size() > 1 && module.role != Role::kQNorm && module.role != Role::kKNorm) return Kind::kLinear;
       return module.weight_shape.size() > 1 ? Kind::kHeadNorm : Kind::kNorm;
@@ -56,18 +78,43 @@ std::optional<Misfit> linear_misfit(const ModuleSpec& module, Style style, Kind 
   return std::nullopt;
 }
 
+std::optional<Misfit> experts_misfit(const ModuleSpec& module, Style style) {
+  if (style == Style::kGroupedGemm) return std::nullopt;
+  const bool gate_up = module.role == Role::kExpertsGateUp, has_parts = !module.parts.empty();
+  if (gate_up && has_parts && style == Style::kPackedColwise) return std::nullopt;
+  if (module.role == Role::kExpertsDown && style == Style::kRowwise) return std::nullopt;
+  if (gate_up && has_parts && style == Style::kColwise) return linear_misfit(module, style, Kind::kFusedLinear);
+  if (gate_up && !has_parts && style == Style::kPackedColwise) {
+    return Misfit{"`packed_colwise` cannot cut this weight, in which gate and up alternate", "use `grouped_gemm`"};
+  }
+  return Misfit{named(style) + " is not for the weights of experts",
+                gate_up && has_parts                ? "use `packed_colwise` or `grouped_gemm`"
+                : module.role == Role::kExpertsDown ? "use `rowwise` or `grouped_gemm`"
+                                                    : "use `grouped_gemm`"};
+}
+
 }  // namespace
 
 std::optional<Misfit> misfit(const PlannedModule& planned) {
   const Style style = planned.style;
-  if (style == Style::kReplicated || style == Style::kMlaKvAProj) return std::nullopt;
-  if (is_expert_style(style)) return Misfit{named(style) + " is for the experts of a mixture of experts", "remove the rule"};
+  if (style == Style::kReplicated) return std::nullopt;
+  if (style == Style::kMlaKvAProj) {
+    if (planned.module.role == Role::kKvA) return std::nullopt;
+    return Misfit{"`mla_kv_a_proj` is for the compressed keys and values of latent attention", "use `replicated`"};
+  }
   const Kind kind = kind_of(planned.module);
+  if (kind == Kind::kExperts) return experts_misfit(planned.module, style);
+  if (is_expert_style(style)) return Misfit{named(style) + " is for the experts of a mixture of experts", "remove the rule"};
   switch (kind) {
     case Kind::kEmbedding:
       return embedding_misfit(style);
     case Kind::kNorm:
       return Misfit{named(style) + " cannot cut a norm, which needs all its features", "remove the rule"};
+    case Kind::kSinks:
+      if (style == Style::kColwise) return std::nullopt;
+      return Misfit{named(style) + " is not for attention sinks", "remove the rule: they follow the heads"};
+    case Kind::kRouter:
+      return Misfit{named(style) + " cannot cut a router, which every chip runs whole", "remove the rule"};
     case Kind::kHeadNorm:
       if (style == Style::kColwise || (style == Style::kKvReplicated && planned.module.role == Role::kKNorm))
         return std::nullopt;
