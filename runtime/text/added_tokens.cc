@@ -136,11 +136,11 @@ void AddedTokens::split_piece(const Piece& piece, const TextMatcher& matcher, Pi
     const Token& token = by_id_.at(match.value);
     size_t begin = match.begin, end = match.end;
     if (token.single_word && !stands_alone(text, begin, end)) continue;
-    // The match before may have taken the spaces already.
+    // The match before may have taken the spaces already, and with them all of this one.
     if (token.lstrip) begin = std::max(spaces_before(text, begin), copied);
     if (token.rstrip) end = spaces_after(text, end);
     if (copied < begin) push(copied, begin, -1);
-    push(std::min(begin, match.begin), end, match.value);
+    push(begin, end, match.value);
     copied = end;
   }
   push(copied, text.size(), -1);

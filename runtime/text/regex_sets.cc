@@ -45,12 +45,14 @@ std::string category_items(const std::string& category) {
   return "\\p{" + category + "}" + new_characters(category);
 }
 
-// Letters, marks, decimal and letter numbers, connectors and other alphabetic characters; of Latin-1 also the superscript
-// digits and fractions.
+// Letters, marks, decimal and letter numbers, connectors and other alphabetic characters.
 std::string word_items() {
   return category_items("L") + category_items("M") + category_items("Nd") + category_items("Nl") + category_items("Pc") +
-         "\\x{b2}\\x{b3}\\x{b9}\\x{bc}-\\x{be}\\x{24b6}-\\x{24e9}\\x{1f130}-\\x{1f149}\\x{1f150}-\\x{1f169}\\x{1f170}-\\x{"
-         "1f189}";
+         R"(\x{24b6}-\x{24e9}\x{1f130}-\x{1f149}\x{1f150}-\x{1f169}\x{1f170}-\x{1f189})";
+}
+
+std::string latin1_word_items() {
+  return R"(\x{b2}\x{b3}\x{b9}\x{bc}-\x{be})";
 }
 
 std::string property_items(const std::string& name) {
@@ -80,13 +82,19 @@ std::string property_items(const std::string& name) {
                                                                 {"control", "cc"},
                                                                 {"format", "cf"}};
   static const std::map<std::string, std::string> kPosix = {
-      {"alpha", "\\p{Alphabetic}"}, {"upper", "\\p{Uppercase}"}, {"lower", "\\p{Lowercase}"}, {"space", kSpaceItems},
-      {"blank", "\\x09\\p{Zs}"},    {"cntrl", "\\p{Cc}"},        {"xdigit", kHexItems},       {"ascii", "\\x00-\\x7f"}};
+      {"alpha", "\\p{Alphabetic}" + new_characters("L") + new_characters("Mc")},
+      {"upper", "\\p{Uppercase}"},
+      {"lower", "\\p{Lowercase}"},
+      {"space", kSpaceItems},
+      {"blank", "\\x09\\p{Zs}"},
+      {"cntrl", "\\p{Cc}"},
+      {"xdigit", kHexItems},
+      {"ascii", "\\x00-\\x7f"}};
   if (name == "any") return "\\x{0}-\\x{10ffff}";
   if (name == "digit") return category_items("Nd");
   if (name == "word") return word_items();
   if (name == "punct") return category_items("P") + category_items("S");
-  if (name == "alnum") return "\\p{Alphabetic}" + category_items("Nd");
+  if (name == "alnum") return property_items("alpha") + category_items("Nd");
   if (const auto posix = kPosix.find(name); posix != kPosix.end()) return posix->second;
   const auto long_name = kLongNames.find(name);
   std::string category = long_name == kLongNames.end() ? name : long_name->second;

@@ -167,11 +167,15 @@ class Translator {
     const size_t start = at_;
     ClassSet set;
     bool negated = false;
-    if (class_escape(set, negated)) return atom(set.expression(negated));
+    const bool word = peek(1) == 'w' || peek(1) == 'W';
+    if (class_escape(set, negated)) {
+      if (word) set.items += latin1_word_items();
+      return atom(set.expression(negated));
+    }
     const char c = peek(1);
     if (c == 'b' || c == 'B') {
       at_ += 2;
-      const std::string w = "[" + word_items() + "]";
+      const std::string w = "[" + word_items() + latin1_word_items() + "]";
       out_ += c == 'b' ? "(?:(?<=" + w + ")(?!" + w + ")|(?<!" + w + ")(?=" + w + "))"
                        : "(?:(?<=" + w + ")(?=" + w + ")|(?<!" + w + ")(?!" + w + "))";
       atom_start_ = std::string::npos;

@@ -64,6 +64,7 @@ class Unigram : public TokenModel {
 
   // The best path; neighbouring unknown characters are one segment.
   std::vector<std::string_view> segments(std::string_view word) const {
+    const double unknown_score = lowest_score_ - kUnknownPenalty;
     std::vector<Node> nodes(word.size() + 1);
     for (size_t at = 0; at < word.size();) {
       const size_t next = at + code_point_at(word, at).size_bytes;
@@ -73,7 +74,7 @@ class Unigram : public TokenModel {
         offer(nodes[end], id, before + entries_[id].score, at);
         single |= end == next;
       });
-      if (!single) offer(nodes[next], kUnknown, before + lowest_score_ - kUnknownPenalty, at);
+      if (!single) offer(nodes[next], kUnknown, before + unknown_score, at);
       at = next;
     }
     std::vector<std::string_view> reversed;
