@@ -61,8 +61,9 @@ TEST_P(Golden, MatchesTheReference) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Tokenizers, Golden, testing::ValuesIn(cases()),
-                         [](const auto& tested) { return tested.param.filename().string() + "_" + std::to_string(tested.index); });
+INSTANTIATE_TEST_SUITE_P(Tokenizers, Golden, testing::ValuesIn(cases()), [](const auto& tested) {
+  return tested.param.filename().string() + "_" + std::to_string(tested.index);
+});
 
 }  // namespace
 }  // namespace tp

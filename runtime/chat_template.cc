@@ -1,0 +1,61 @@
+#include "runtime/chat_template.h"
+
+#include "runtime/jinja/template.h"
+#include "sharding/error.h"
+
+namespace tp {
+namespace {
+
+jinja::Value value_of(const OrderedJson& json) {
+  if (json.is_null()) return {};
+  if (json.is_boolean()) return json.get<bool>();
+  if (json.is_number_integer()) return json.get<int64_t>();
+  if (json.is_number()) return json.get<double>();
+  if (json.is_string()) return json.get<std::string>();
+  if (json.is_array()) {
+    jinja::List items;
+    for (const OrderedJson& item : json) items.push_back(value_of(item));
+    return items;
+  }
+  jinja::Dict dict;
+  for (const auto& [key, item] : json.items()) dict.items.emplace_back(key, value_of(item));
+  return dict;
+}
+
+// What a model thought before it answered goes by several names; templates read one or the other, so transformers gives both.
+OrderedJson with_reasoning_names(const OrderedJson& message) {
+  for (const char* name : {"reasoning_content", "thinking", "reasoning"}) {
+    if (!message.contains(name) || message[name].is_null()) continue;
+    OrderedJson named = message;
+    if (!named.contains("thinking")) {
+      named = {{"thinking", message[name]}};
+      named.update(message);
+    }
+    named["reasoning_content"] = message[name];
+    return named;
+  }
+  return message;
+}
+
+}  // namespace
+
+std::string render_chat(const std::string& chat_template, const std::string& name, const OrderedJson& messages,
+                        const OrderedJson& tools, bool add_generation_prompt, const OrderedJson& extra) {
+  if (!messages.is_array()) throw Error("messages", "expected an array of messages");
+  OrderedJson named = OrderedJson::array();
+  for (const OrderedJson& message : messages) {
+    if (!message.is_object()) throw Error("messages", "expected an object with role and content, found " + message.dump());
+    named.push_back(with_reasoning_names(message));
+  }
+  std::map<std::string, jinja::Value> variables;
+  if (extra.is_object()) {
+    for (const auto& [key, item] : extra.items()) variables[key] = value_of(item);
+  }
+  variables["messages"] = value_of(named);
+  variables["tools"] = value_of(tools);
+  variables.try_emplace("documents");
+  variables["add_generation_prompt"] = add_generation_prompt;
+  return jinja::Template(chat_template, name).render(std::move(variables));
+}
+
+}  // namespace tp

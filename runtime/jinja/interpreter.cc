@@ -1,0 +1,364 @@
+#include "runtime/jinja/interpreter.h"
+
+#include <optional>
+
+#include "runtime/jinja/builtins.h"
+#include "runtime/jinja/operators.h"
+
+namespace tp::jinja {
+namespace {
+
+constexpr int64_t kMostSteps = 20'000'000;
+constexpr int kDeepestCall = 100;
+
+ScopePtr inside(const ScopePtr& parent) {
+  return std::make_shared<Scope>(Scope{{}, parent});
+}
+
+// What a loop's body sees as `loop`. `previous` is shared by the rounds, for loop.changed().
+Value loop_value(const List& items, size_t index, int64_t depth, const std::shared_ptr<std::optional<Value>>& previous) {
+  const auto size = static_cast<int64_t>(items.size());
+  const auto at = static_cast<int64_t>(index);
+  Dict loop;
+  loop.items = {{"index", at + 1},
+                {"index0", at},
+                {"revindex", size - at},
+                {"revindex0", size - at - 1},
+                {"first", at == 0},
+                {"last", at == size - 1},
+                {"length", size},
+                {"depth", depth},
+                {"depth0", depth - 1},
+                {"previtem", at > 0 ? items[index - 1] : Value(Undefined{"there is no previous item"})},
+                {"nextitem", at + 1 < size ? items[index + 1] : Value(Undefined{"there is no next item"})}};
+  loop.set("cycle", Function{"cycle", [index](const Arguments& arguments) {
+                               if (arguments.positional.empty()) throw Fault{"no items for cycling given"};
+                               return arguments.positional[index % arguments.positional.size()];
+                             }});
+  loop.set("changed", Function{"changed", [previous](const Arguments& arguments) {
+                                 const Value now(arguments.positional);
+                                 const bool changed = !previous->has_value() || !equal(**previous, now);
+                                 *previous = now;
+                                 return Value(changed);
+                               }});
+  return Value::name_space(std::move(loop));
+}
+
+}  // namespace
+
+std::string Interpreter::run(const Body& body, std::map<std::string, Value> variables) {
+  const auto top = std::make_shared<Scope>(Scope{std::move(variables), nullptr});
+  std::string out;
+  execute(body, top, out);
+  return out;
+}
+
+void Interpreter::count_step() {
+  if (++steps_ > kMostSteps) throw Fault{"the template takes too many steps"};
+}
+
+Interpreter::Flow Interpreter::execute(const Body& body, const ScopePtr& scope, std::string& out) {
+  for (const auto& statement : body) {
+    const Flow flow = execute(*statement, scope, out);
+    if (flow != Flow::kNext) return flow;
+  }
+  return Flow::kNext;
+}
+
+Interpreter::Flow Interpreter::execute(const Statement& s, const ScopePtr& scope, std::string& out) {
+  try {
+    count_step();
+    switch (s.kind) {
+      case StatementKind::kText:
+        out += s.text;
+        break;
+      case StatementKind::kPrint:
+        out += text_of(evaluate(*s.expression, scope));
+        break;
+      case StatementKind::kIf:
+        return run_if(s, scope, out);
+      case StatementKind::kFor:
+        return run_for(s, scope, out);
+      case StatementKind::kSet:
+        assign(s.target, evaluate(*s.expression, scope), scope);
+        break;
+      case StatementKind::kSetBlock: {
+        const Value text = inner_text(s.bodies[0], scope);
+        assign(s.target, s.expression ? filter_of(*s.expression, scope, &text) : text, scope);
+        break;
+      }
+      case StatementKind::kMacro:
+        scope->values[s.text] = macro(s, s.text, scope);
+        break;
+      case StatementKind::kCallBlock:
+        run_call_block(s, scope, out);
+        break;
+      case StatementKind::kFilterBlock: {
+        const Value text = inner_text(s.bodies[0], scope);
+        out += text_of(filter_of(*s.expression, scope, &text));
+        break;
+      }
+      case StatementKind::kWith:
+        run_with(s, scope, out);
+        break;
+      case StatementKind::kScope:
+        out += inner_text(s.bodies[0], scope);
+        break;
+      case StatementKind::kBreak:
+        return Flow::kBreak;
+      case StatementKind::kContinue:
+        return Flow::kContinue;
+    }
+    return Flow::kNext;
+  } catch (Fault& fault) {
+    if (fault.at.line == 0) fault.at = s.at;
+    throw;
+  }
+}
+
+std::string Interpreter::inner_text(const Body& body, const ScopePtr& scope) {
+  std::string text;
+  execute(body, inside(scope), text);
+  return text;
+}
+
+Interpreter::Flow Interpreter::run_if(const Statement& s, const ScopePtr& scope, std::string& out) {
+  for (size_t i = 0; i < s.conditions.size(); ++i) {
+    if (truthy(evaluate(*s.conditions[i], scope))) return execute(s.bodies[i], scope, out);
+  }
+  return s.bodies.size() > s.conditions.size() ? execute(s.bodies.back(), scope, out) : Flow::kNext;
+}
+
+Interpreter::Flow Interpreter::run_for(const Statement& s, const ScopePtr& scope, std::string& out) {
+  List items = items_of(evaluate(*s.expression, scope));
+  if (s.condition) {
+    List kept;
+    for (const Value& item : items) {
+      const ScopePtr round = inside(scope);
+      assign(s.target, item, round);
+      if (truthy(evaluate(*s.condition, round))) kept.push_back(item);
+    }
+    items = std::move(kept);
+  }
+  if (items.empty()) {
+    if (s.bodies.size() > 1) execute(s.bodies[1], scope, out);
+    return Flow::kNext;
+  }
+  int64_t depth = 1;
+  if (const Value outer = name_of("loop", scope); outer.is_namespace()) {
+    const Value* outer_depth = outer.name_space().attributes.find("depth");
+    if (outer_depth && outer_depth->is_int()) depth = outer_depth->integer() + 1;
+  }
+  const auto previous = std::make_shared<std::optional<Value>>();
+  for (size_t i = 0; i < items.size(); ++i) {
+    const ScopePtr round = inside(scope);
+    assign(s.target, items[i], round);
+    round->values["loop"] = loop_value(items, i, depth, previous);
+    if (execute(s.bodies[0], round, out) == Flow::kBreak) break;
+  }
+  return Flow::kNext;
+}
+
+void Interpreter::run_with(const Statement& s, const ScopePtr& scope, std::string& out) {
+  const ScopePtr inner = inside(scope);
+  for (const auto& [target, expression] : s.sets) assign(target, evaluate(*expression, scope), inner);
+  execute(s.bodies[0], inner, out);
+}
+
+void Interpreter::run_call_block(const Statement& s, const ScopePtr& scope, std::string& out) {
+  const Value callee = evaluate(*s.expression->parts[0], scope);
+  Arguments arguments = arguments_of(s.expression->arguments, scope);
+  arguments.named.emplace_back("caller", macro(s, "caller", scope));
+  if (!defined(callee).is_function()) throw Fault{object_name(callee) + " is not callable"};
+  out += text_of(callee.function().call(arguments));
+}
+
+Value Interpreter::macro(const Statement& s, const std::string& name, const ScopePtr& scope) {
+  // A macro lives in the scope that it sees; a strong pointer from there to itself would keep both for ever.
+  const std::weak_ptr<Scope> seen = scope;
+  return Function{name, [this, &s, name, seen](const Arguments& arguments) {
+                    const ScopePtr defined_in = seen.lock();
+                    if (!defined_in) throw Fault{"macro '" + name + "' is called outside of where it was defined"};
+                    return Value(call_macro(s, name, defined_in, arguments));
+                  }};
+}
+
+std::string Interpreter::call_macro(const Statement& s, const std::string& name, const ScopePtr& scope,
+                                    const Arguments& arguments) {
+  if (depth_ == kDeepestCall) throw Fault{"macros call each other too deep"};
+  if (arguments.positional.size() > s.parameters.size()) {
+    throw Fault{"macro '" + name + "' takes not more than " + std::to_string(s.parameters.size()) + " argument(s)"};
+  }
+  const ScopePtr inner = inside(scope);
+  for (const auto& [given, value] : arguments.named) {
+    bool known = given == "caller";
+    for (const Parameter& parameter : s.parameters) known |= parameter.name == given;
+    if (!known) throw Fault{"macro '" + name + "' takes no keyword argument '" + given + "'"};
+    if (given == "caller") inner->values["caller"] = value;
+  }
+  for (size_t i = 0; i < s.parameters.size(); ++i) {
+    const Parameter& parameter = s.parameters[i];
+    const Value* given = arguments.find(i, parameter.name);
+    inner->values[parameter.name] = given ? *given
+                                    : parameter.otherwise
+                                        ? evaluate(*parameter.otherwise, inner)
+                                        : Value(Undefined{"parameter '" + parameter.name + "' was not provided"});
+  }
+  ++depth_;
+  std::string text;
+  execute(s.bodies[0], inner, text);
+  --depth_;
+  return text;
+}
+
+void Interpreter::assign(const Target& target, const Value& value, const ScopePtr& scope) {
+  if (target.parts.empty()) {
+    if (target.attribute.empty()) {
+      scope->values[target.name] = value;
+      return;
+    }
+    const Value owner = name_of(target.name, scope);
+    if (!owner.is_namespace()) throw Fault{"cannot assign attribute on non-namespace object"};
+    if (target.attribute.starts_with('_')) throw Fault{"a namespace cannot have the attribute '" + target.attribute + "'"};
+    owner.name_space().attributes.set(target.attribute, value);
+    return;
+  }
+  const List items = items_of(value);
+  if (items.size() < target.parts.size()) {
+    throw Fault{"not enough values to unpack (expected " + std::to_string(target.parts.size()) + ", got " +
+                std::to_string(items.size()) + ")"};
+  }
+  if (items.size() > target.parts.size())
+    throw Fault{"too many values to unpack (expected " + std::to_string(target.parts.size()) + ")"};
+  for (size_t i = 0; i < items.size(); ++i) assign(target.parts[i], items[i], scope);
+}
+
+Value Interpreter::evaluate(const Expression& e, const ScopePtr& scope) {
+  try {
+    count_step();
+    return value_of(e, scope);
+  } catch (Fault& fault) {
+    if (fault.at.line == 0) fault.at = e.at;
+    throw;
+  }
+}
+
+Value Interpreter::value_of(const Expression& e, const ScopePtr& scope) {
+  const auto part = [&](size_t i) { return e.parts[i] ? evaluate(*e.parts[i], scope) : Value(); };
+  switch (e.kind) {
+    case ExpressionKind::kConstant:
+      return e.value;
+    case ExpressionKind::kName:
+      return name_of(e.name, scope);
+    case ExpressionKind::kList:
+    case ExpressionKind::kTuple:
+      return list_of(e, scope);
+    case ExpressionKind::kDict:
+      return dict_of(e, scope);
+    case ExpressionKind::kUnary:
+      return e.name == "not" ? Value(!truthy(part(0))) : unary(e.name, defined(part(0)));
+    case ExpressionKind::kBinary:
+      return binary_of(e, scope);
+    case ExpressionKind::kCompare:
+      return comparison_of(e, scope);
+    case ExpressionKind::kCondition:
+      return condition_of(e, scope);
+    case ExpressionKind::kAttribute: {
+      const Value value = part(0);
+      const Value method = method_of(defined(value), e.name);
+      return method.is_undefined() ? item_of(value, e.name) : method;
+    }
+    case ExpressionKind::kItem: {
+      const Value value = part(0), key = part(1);
+      const Value item = item_of(value, key);
+      const Value method = item.is_undefined() && key.is_string() ? method_of(value, key.string()) : Value();
+      return method.is_function() ? method : item;
+    }
+    case ExpressionKind::kSlice:
+      return slice_of(part(0), part(1), part(2), part(3));
+    case ExpressionKind::kCall:
+      return call_of(e, scope);
+    case ExpressionKind::kFilter:
+      return filter_of(e, scope, nullptr);
+    case ExpressionKind::kTest:
+      return apply_test(e.name, part(0), arguments_of(e.arguments, scope));
+  }
+  return {};
+}
+
+Value Interpreter::name_of(const std::string& name, const ScopePtr& scope) const {
+  for (const Scope* s = scope.get(); s; s = s->parent.get()) {
+    if (const auto found = s->values.find(name); found != s->values.end()) return found->second;
+  }
+  if (const auto found = globals().find(name); found != globals().end()) return found->second;
+  return Undefined{"'" + name + "' is undefined"};
+}
+
+Value Interpreter::list_of(const Expression& e, const ScopePtr& scope) {
+  List items;
+  for (const auto& part : e.parts) items.push_back(evaluate(*part, scope));
+  return e.kind == ExpressionKind::kTuple ? Value::tuple(std::move(items)) : Value(std::move(items));
+}
+
+Value Interpreter::dict_of(const Expression& e, const ScopePtr& scope) {
+  Dict dict;
+  for (size_t i = 0; i < e.parts.size(); i += 2) {
+    const Value key = evaluate(*e.parts[i], scope);
+    if ((key.is_list() && !key.is_tuple()) || key.is_dict()) throw Fault{"unhashable type: '" + type_name(key) + "'"};
+    dict.set(key, evaluate(*e.parts[i + 1], scope));
+  }
+  return dict;
+}
+
+Value Interpreter::binary_of(const Expression& e, const ScopePtr& scope) {
+  const Value left = evaluate(*e.parts[0], scope);
+  if (e.name == "and" || e.name == "or") return truthy(left) == (e.name == "and") ? evaluate(*e.parts[1], scope) : left;
+  return binary(e.name, left, evaluate(*e.parts[1], scope));
+}
+
+Value Interpreter::comparison_of(const Expression& e, const ScopePtr& scope) {
+  Value left = evaluate(*e.parts[0], scope);
+  for (size_t i = 0; i < e.names.size(); ++i) {
+    Value right = evaluate(*e.parts[i + 1], scope);
+    if (!compare_values(e.names[i], left, right)) return false;
+    left = std::move(right);
+  }
+  return true;
+}
+
+Value Interpreter::condition_of(const Expression& e, const ScopePtr& scope) {
+  if (truthy(evaluate(*e.parts[1], scope))) return evaluate(*e.parts[0], scope);
+  if (e.parts[2]) return evaluate(*e.parts[2], scope);
+  return Undefined{"the inline if-expression evaluated to false and no else section was defined."};
+}
+
+Value Interpreter::call_of(const Expression& e, const ScopePtr& scope) {
+  const Value callee = evaluate(*e.parts[0], scope);
+  const Arguments arguments = arguments_of(e.arguments, scope);
+  if (!defined(callee).is_function()) throw Fault{object_name(callee) + " is not callable"};
+  return callee.function().call(arguments);
+}
+
+Value Interpreter::filter_of(const Expression& e, const ScopePtr& scope, const Value* piped) {
+  Value value;
+  if (!e.parts[0]) {
+    value = *piped;
+  } else {
+    value = e.parts[0]->kind == ExpressionKind::kFilter ? filter_of(*e.parts[0], scope, piped) : evaluate(*e.parts[0], scope);
+  }
+  try {
+    return apply_filter(e.name, value, arguments_of(e.arguments, scope));
+  } catch (Fault& fault) {
+    if (fault.at.line == 0) fault.at = e.at;
+    throw;
+  }
+}
+
+Arguments Interpreter::arguments_of(const CallArguments& arguments, const ScopePtr& scope) {
+  Arguments values;
+  for (const auto& argument : arguments.positional) values.positional.push_back(evaluate(*argument, scope));
+  for (const auto& [name, argument] : arguments.named) values.named.emplace_back(name, evaluate(*argument, scope));
+  return values;
+}
+
+}  // namespace tp::jinja

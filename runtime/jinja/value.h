@@ -1,0 +1,148 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace tp::jinja {
+
+// A place in a template, both counted from 1, columns in bytes.
+struct Position {
+  int line = 0;
+  int column = 0;
+};
+
+// What goes wrong while a template is read or run. The place is filled in where it is known.
+struct Fault {
+  std::string message;
+  Position at = {};
+};
+
+class Value;
+using List = std::vector<Value>;
+
+// Keys in the order they came, as in Python.
+struct Dict {
+  std::vector<std::pair<Value, Value>> items;
+  const Value* find(const Value& key) const;
+  void set(const Value& key, Value value);
+};
+
+// Arguments of a call, filter or test.
+struct Arguments {
+  List positional;
+  std::vector<std::pair<std::string, Value>> named;
+
+  // The argument at `index` or named `name`; nullptr when it is not given.
+  const Value* find(size_t index, std::string_view name) const;
+};
+
+struct Function {
+  std::string name;
+  std::function<Value(const Arguments&)> call;
+};
+
+struct Undefined {
+  std::string message;  // "'x' is undefined"
+};
+struct None {};
+struct Namespace {
+  Dict attributes;
+};
+
+// A value of Python's, as far as templates see them. Lists, dicts and strings are shared and never change once made; a
+// namespace does.
+class Value {
+ public:
+  Value() : data_(None{}) {}
+  Value(bool b) : data_(b) {}     // NOLINT: values are written as they are in Python
+  Value(int64_t i) : data_(i) {}  // NOLINT
+  Value(double d) : data_(d) {}   // NOLINT
+  Value(std::string s) : data_(std::make_shared<const std::string>(std::move(s))) {}  // NOLINT
+  Value(std::string_view s) : Value(std::string(s)) {}                                // NOLINT
+  Value(const char* s) : Value(std::string(s)) {}                                     // NOLINT
+  Value(Undefined u) : data_(std::make_shared<const Undefined>(std::move(u))) {}      // NOLINT
+  Value(List items) : data_(std::make_shared<const List>(std::move(items))) {}        // NOLINT
+  Value(Dict dict) : data_(std::make_shared<const Dict>(std::move(dict))) {}          // NOLINT
+  Value(Function f) : data_(std::make_shared<const Function>(std::move(f))) {}        // NOLINT
+  static Value tuple(List items) {
+    Value value(std::move(items));
+    value.tuple_ = true;
+    return value;
+  }
+  static Value name_space(Dict attributes) {
+    Value value;
+    value.data_ = std::make_shared<Namespace>(Namespace{std::move(attributes)});
+    return value;
+  }
+
+  bool is_undefined() const { return holds<Undefined>(); }
+  bool is_none() const { return std::holds_alternative<None>(data_); }
+  bool is_bool() const { return std::holds_alternative<bool>(data_); }
+  bool is_int() const { return std::holds_alternative<int64_t>(data_); }
+  bool is_float() const { return std::holds_alternative<double>(data_); }
+  bool is_number() const { return is_bool() || is_int() || is_float(); }
+  bool is_string() const { return holds<std::string>(); }
+  bool is_list() const { return holds<List>(); }  // a tuple too
+  bool is_tuple() const { return tuple_; }
+  bool is_dict() const { return holds<Dict>(); }
+  bool is_function() const { return holds<Function>(); }
+  bool is_namespace() const { return std::holds_alternative<std::shared_ptr<Namespace>>(data_); }
+
+  bool boolean() const { return std::get<bool>(data_); }
+  int64_t integer() const { return is_bool() ? boolean() : std::get<int64_t>(data_); }
+  double number() const { return is_float() ? std::get<double>(data_) : static_cast<double>(integer()); }
+  const std::string& string() const { return get<std::string>(); }
+  const List& list() const { return get<List>(); }
+  const Dict& dict() const { return get<Dict>(); }
+  const Function& function() const { return get<Function>(); }
+  const Undefined& undefined() const { return get<Undefined>(); }
+  Namespace& name_space() const { return *std::get<std::shared_ptr<Namespace>>(data_); }
+
+ private:
+  template <typename T>
+  bool holds() const {
+    return std::holds_alternative<std::shared_ptr<const T>>(data_);
+  }
+  template <typename T>
+  const T& get() const {
+    return *std::get<std::shared_ptr<const T>>(data_);
+  }
+
+  std::variant<None, bool, int64_t, double, std::shared_ptr<const std::string>, std::shared_ptr<const Undefined>,
+               std::shared_ptr<const List>, std::shared_ptr<const Dict>, std::shared_ptr<const Function>,
+               std::shared_ptr<Namespace>>
+      data_;
+  bool tuple_ = false;
+};
+
+// Python's names: "str", "NoneType", …
+std::string type_name(const Value& value);
+
+// As messages call it: "'str object'", "'None'".
+std::string object_name(const Value& value);
+
+bool truthy(const Value& value);
+bool equal(const Value& a, const Value& b);
+// -1, 0 or 1; throws Fault for values that Python does not order. `symbol` is for the message.
+int compare(const Value& a, const Value& b, const std::string& symbol);
+
+std::string text_of(const Value& value);  // Python's str(), "" for undefined
+std::string repr(const Value& value);     // Python's repr()
+std::string float_text(double value);     // Python's repr of a float
+
+// The values that a loop goes over: items, keys, characters; throws Fault for what is not iterable.
+List items_of(const Value& value);
+
+// Throws Fault with its message for an undefined value.
+const Value& defined(const Value& value);
+
+// Code points of valid UTF-8, each as a string.
+std::vector<std::string> characters_of(std::string_view text);
+
+}  // namespace tp::jinja
