@@ -104,12 +104,10 @@ TEST(Tokenizer, StreamsWhatItDecodesForAnyIds) {
 TEST(Tokenizer, HoldsBackHalfACharacter) {
   const auto tokenizer = Tokenizer::load(small("byte_level"));
   const std::vector<int32_t> ids = tokenizer->encode("\U0001F680", false);
-  ASSERT_EQ(ids.size(), 4);
+  ASSERT_GE(ids.size(), 2u);  // a character in several tokens
   const auto stream = tokenizer->stream(true);
-  EXPECT_EQ(stream->push(ids[0]), "");
-  EXPECT_EQ(stream->push(ids[1]), "");
-  EXPECT_EQ(stream->push(ids[2]), "");
-  EXPECT_EQ(stream->push(ids[3]), "\U0001F680");
+  for (size_t i = 0; i + 1 < ids.size(); ++i) EXPECT_EQ(stream->push(ids[i]), "");
+  EXPECT_EQ(stream->push(ids.back()), "\U0001F680");
   EXPECT_EQ(stream->push(ids[0]), "");
   EXPECT_EQ(stream->finish(), "\uFFFD");
 }
