@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdint>
-#include <map>
 #include <stdexcept>
 #include <vector>
 
@@ -197,30 +196,11 @@ class Translator {
   // \w \W \s \S \d \D \h \H \p{…} \P{…}: sets, inside and outside of a class.
   bool class_escape(ClassSet& set, bool& negated) {
     const char c = peek(1);
-    negated = c == 'W' || c == 'S' || c == 'D' || c == 'H' || c == 'P';
-    switch (c) {
-      case 'w':
-      case 'W':
-        set.items = word_items();
-        break;
-      case 's':
-      case 'S':
-        set.items = space_items();
-        break;
-      case 'd':
-      case 'D':
-        set.items = category_items("Nd");
-        break;
-      case 'h':
-      case 'H':
-        set.items = hex_items();
-        break;
-      case 'p':
-      case 'P':
-        return property(set, negated);
-      default:
-        return false;
-    }
+    const char lower = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    if (lower == '\0' || std::string_view("wsdhp").find(lower) == std::string_view::npos) return false;
+    negated = c != lower;
+    if (lower == 'p') return property(set, negated);
+    set.items = lower == 'w' ? word_items() : lower == 's' ? space_items() : lower == 'd' ? category_items("Nd") : hex_items();
     at_ += 2;
     return true;
   }
@@ -253,11 +233,10 @@ class Translator {
     if (at_ + 1 >= in_.size()) refuse("`\\` at the end", start);
     ++at_;
     const char c = in_[at_];
-    static const std::map<char, char32_t> kNamed = {{'t', '\t'}, {'n', '\n'}, {'r', '\r'}, {'f', '\f'},
-                                                    {'v', '\v'}, {'a', 7},    {'e', 27}};
-    if (const auto named = kNamed.find(c); named != kNamed.end()) {
+    constexpr std::string_view kNames = "tnrfvae", kValues = "\t\n\r\f\v\a\x1b";
+    if (const size_t named = kNames.find(c); named != std::string_view::npos) {
       ++at_;
-      return named->second;
+      return static_cast<char32_t>(kValues[named]);
     }
     if (c == 'x' && peek(1) == '{') {
       const size_t close = in_.find('}', at_);
