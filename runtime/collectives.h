@@ -51,6 +51,11 @@ class Communicator {
 
   const std::map<std::string, CollectiveCount>& counts() const { return counts_; }
   void reset_counts() { counts_.clear(); }
+  // For collectives that the device does by itself, inside a compiled program.
+  void add_counts(const std::string& operation, int64_t count, int64_t bytes) {
+    counts_[operation].count += count;
+    counts_[operation].bytes += bytes;
+  }
 
  protected:
   virtual void sum_over_ranks(float* data, int64_t count) = 0;

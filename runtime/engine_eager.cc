@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/batch_check.h"
 #include "runtime/decoder.h"
 #include "runtime/ops_eager.h"
 #include "sharding/error.h"
@@ -48,7 +49,7 @@ class EagerEngine : public Engine {
              communicator) {}
 
   Logits forward(const Batch& batch, LogitsWanted wanted) override {
-    check(batch);
+    check_batch(batch, model_.config.vocab_size, slots_, cache_len_);
     const Batch real = trimmed(batch);
     const c10::InferenceMode inference;
     try {
@@ -74,21 +75,6 @@ class EagerEngine : public Engine {
   }
 
  private:
-  void check(const Batch& batch) const {
-    for (int32_t id : batch.ids)
-      if (id < 0 || id >= model_.config.vocab_size)
-        throw Error(
-            "", "token id " + std::to_string(id) + " is beyond the vocabulary of " + std::to_string(model_.config.vocab_size));
-    for (size_t row = 0; row < static_cast<size_t>(batch.rows); ++row) {
-      if (batch.start[row] < 0 || batch.length[row] < 1 || batch.length[row] > batch.width ||
-          batch.start[row] + batch.length[row] > cache_len_)
-        throw Error("", "positions " + std::to_string(batch.start[row]) + " to " +
-                            std::to_string(batch.start[row] + batch.length[row]) + " do not fit a cache of " +
-                            std::to_string(cache_len_));
-      if (batch.slot[row] < 0 || batch.slot[row] >= slots_) throw Error("", "no cache slot " + std::to_string(batch.slot[row]));
-    }
-  }
-
   const RankModel& model_;
   int64_t slots_, cache_len_;
   Decoder decoder_;

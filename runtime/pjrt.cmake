@@ -10,3 +10,13 @@ set(pjrt_sources compile_options.cc pjrt_buffer.cc pjrt_call.cc pjrt_client.cc p
 tp_library(tp_pjrt SOURCES ${pjrt_sources} LINK tp_sharding ${CMAKE_DL_LIBS})
 target_link_libraries(tp_pjrt PRIVATE pjrt_c_api)
 set_source_files_properties(${pjrt_sources} PROPERTIES COMPILE_OPTIONS "${TPRUN_PJRT_C_API_OPTIONS}")
+
+# tp_stablehlo: the model as StableHLO text, no plugin needed.
+tp_library(tp_stablehlo
+  SOURCES hlo_builder.cc ops_stablehlo.cc stablehlo_attention.cc stablehlo_program.cc
+  LINK tp_model)
+
+# tp_compiled: the engine that compiles that text and runs it on a plugin's devices.
+tp_library(tp_compiled
+  SOURCES device_tensors.cc engine_compiled.cc program_cache.cc program_store.cc
+  LINK tp_stablehlo tp_pjrt)

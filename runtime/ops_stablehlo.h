@@ -1,0 +1,130 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/hlo_builder.h"
+#include "runtime/ops.h"
+#include "runtime/parameter_table.h"
+
+namespace tp {
+
+// The static shape of one program. Either one row, whose cache slot is an input, or all slots at once, row b being slot b (a
+// row that is not in flight has length 0 and start 0).
+struct HloShape {
+  int64_t rows = 1;
+  int64_t width = 1;  // positions of a row, <= cache_len
+  int64_t slots = 1;
+  int64_t cache_len = 0;
+
+  bool rows_are_slots() const { return rows == slots; }
+};
+
+// What an argument of a program is fed from.
+struct HloInput {
+  enum class Kind {
+    kIds,     // int32 [rows, width]
+    kStart,   // int32 [rows]
+    kLength,  // int32 [rows]
+    kSlot,    // int32 [rows]
+    kCos,     // float32 [rows, width, rotary_dim / 2] of ModelConfig::ropes[index]
+    kSin,
+    kParameter,  // this rank's shard of parameter `index`
+    kCacheK,     // [slots, kv_heads_local, cache_len, head_dim] of layer `index`; consumed, the program returns the next one
+    kCacheV,
+    kValue,  // the index-th value that the caller put in
+  };
+  Kind kind;
+  int index = 0;
+  HloType type;
+};
+
+// A program as text, with what it takes and returns. Byte-identical on every rank of a job.
+struct HloProgram {
+  std::string name;
+  std::string text;
+  std::vector<HloInput> inputs;
+  HloType result;                // result 0
+  std::vector<HloInput> caches;  // results 1, 2, …: the inputs that they replace
+  std::map<std::string, HloCollective> collectives;  // of one execution
+};
+
+// The model's vocabulary (ops.h), traced: every call adds operations to the text of one StableHLO program with one replica per
+// rank. Weights, caches and what changes from call to call are arguments, declared when first used; a rank enters only by
+// stablehlo.replica_id.
+class StableHloOps : public Ops {
+ public:
+  // `storage[id]` = the parameter whose memory parameter id shares (itself, unless tied). The references must outlive this.
+  StableHloOps(const ModelConfig& config, const ParameterTable& table, const std::vector<ParamId>& storage, DType dtype,
+               const HloShape& shape, int tp_size);
+
+  Value embedding(ParamId table, bool vocab_sharded) override;
+  Value linear(const Value& x, ParamId weight, ParamId bias, bool float32_out = false) override;
+  Value linear_partial(const Value& x, ParamId weight) override;
+  Value norm(const Value& x, ParamId weight, ParamId bias, NormKind kind, double eps, int64_t group = 0) override;
+  Value rope(const Value& x, int table, int64_t heads_local, int64_t head_dim) override;
+  Value attention(const Value& q, const Value& k, const Value& v, const AttentionSpec& spec) override;
+  Value gated_activation(const Value& gate, const Value& up, Activation activation) override;
+  Value activation(const Value& x, Activation activation) override;
+  Value add(const Value& a, const Value& b) override;
+  Value scale(const Value& x, double factor) override;
+  Value softcap(const Value& x, double cap) override;
+  Value clamp(const Value& x, double low, double high) override;
+  Value slice_features(const Value& x, int64_t begin, int64_t size) override;
+  Value slice_heads(const Value& x, int64_t heads, int64_t begin, int64_t size) override;
+  Value concat_heads(const Value& a, const Value& b, int64_t heads, bool shared) override;
+  Value last_position(const Value& x) override;
+  Value all_reduce(const Value& partial, ParamId bias) override;
+  Value all_gather(const Value& x, int64_t features) override;
+  Value local_part(const Value& x, int64_t features_local) override;
+
+  // A value that the caller feeds in.
+  Value input(const HloType& type);
+  // The traced program. Its first result is `result`.
+  HloProgram finish(const std::string& name, const Value& result) const;
+
+ private:
+  Hlo argument(HloInput::Kind kind, int index, const std::string& name, const HloType& type);
+  Hlo parameter(ParamId id);
+  Hlo per_row(HloInput::Kind kind, const char* name);     // int32 [rows]
+  Hlo row_scalar(HloInput::Kind kind, const char* name, int64_t row);
+  Hlo as_float(const Value& x);
+  Value rounded(const Hlo& x);
+  // A float32 vector over the last dimension of a [rows, width, features] shape.
+  Hlo over_features(ParamId id, const HloType& type);
+  Hlo rank();
+  Hlo activated(const Hlo& x, Activation activation);
+
+  // Attention (stablehlo_attention.cc).
+  // Where one row's new positions go in the cache.
+  struct RowWrite {
+    Hlo slot, begin;  // of the window of `width` positions that is written
+    Hlo from;         // of the new positions, with `width` zeros before them, that window
+    Hlo real;         // bool [width]: which positions of the window are new
+  };
+  const RowWrite& row_write(int64_t row);
+  Hlo updated_cache(HloInput::Kind kind, int layer, const Hlo& values, int64_t heads);
+  Hlo cached_rows(const Hlo& cache);
+  Hlo visible(int64_t window);
+
+  const ModelConfig& config_;
+  const ParameterTable& table_;
+  const std::vector<ParamId>& storage_;
+  DType dtype_;
+  HloShape shape_;
+  HloBuilder hlo_;
+  std::vector<HloInput> inputs_;
+  std::map<std::pair<HloInput::Kind, int>, Hlo> declared_;
+  std::map<std::pair<HloInput::Kind, int64_t>, Hlo> row_scalars_;
+  std::vector<std::pair<HloInput, Hlo>> caches_;  // as they are after the operations so far
+  std::map<int64_t, RowWrite> row_writes_;
+  std::map<int64_t, Hlo> visible_;                // by window
+  std::optional<Hlo> rank_;
+  int values_ = 0;
+};
+
+}  // namespace tp
