@@ -24,7 +24,7 @@ class DeviceTensors {
 
  private:
   std::shared_ptr<const PjrtClient> client_;
-  std::vector<std::map<ParamId, PjrtBuffer>> weights_;                                // by device
+  std::vector<std::map<ParamId, PjrtBuffer>> weights_;                        // by device
   std::vector<std::map<std::pair<HloInput::Kind, int>, PjrtBuffer>> caches_;  // by device
 };
 

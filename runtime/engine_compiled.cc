@@ -29,8 +29,8 @@ std::vector<ParamId> shared_storage(const RankModel& model) {
 
 class CompiledEngine : public Engine {
  public:
-  CompiledEngine(const std::vector<const RankModel*>& models, std::shared_ptr<const PjrtClient> client, Communicator& communicator,
-                 const CompiledEngineOptions& options)
+  CompiledEngine(const std::vector<const RankModel*>& models, std::shared_ptr<const PjrtClient> client,
+                 Communicator& communicator, const CompiledEngineOptions& options)
       : model_(*models[0]),
         client_(client),
         communicator_(communicator),
@@ -151,8 +151,7 @@ class CompiledEngine : public Engine {
         return send(batch.slot.data());
       default: {
         const RopeConfig& rope = model_.config.ropes[static_cast<size_t>(input.index)];
-        const RopeTable table =
-            rope_table(rope, model_.config.max_position_embeddings, batch.width, batch.start, batch.total);
+        const RopeTable table = rope_table(rope, model_.config.max_position_embeddings, batch.width, batch.start, batch.total);
         return send(input.kind == Kind::kCos ? table.cos.data() : table.sin.data());
       }
     }
@@ -172,13 +171,15 @@ class CompiledEngine : public Engine {
 
 }  // namespace
 
-std::unique_ptr<Engine> make_compiled_engine(const std::vector<const RankModel*>& models, std::shared_ptr<const PjrtClient> client,
-                                             Communicator& communicator, const CompiledEngineOptions& options) {
+std::unique_ptr<Engine> make_compiled_engine(const std::vector<const RankModel*>& models,
+                                             std::shared_ptr<const PjrtClient> client, Communicator& communicator,
+                                             const CompiledEngineOptions& options) {
   const auto ranks = static_cast<size_t>(models[0]->plan.tp_size);
   if (client->devices().size() != ranks || client->addressable_devices().size() != models.size()) {
     throw Error(client->plugin().path(),
-                "the plugin shows " + std::to_string(client->devices().size()) + " devices to a job of " + std::to_string(ranks) +
-                    " ranks, " + std::to_string(client->addressable_devices().size()) + " of them to this rank",
+                "the plugin shows " + std::to_string(client->devices().size()) + " devices to a job of " +
+                    std::to_string(ranks) + " ranks, " + std::to_string(client->addressable_devices().size()) +
+                    " of them to this rank",
                 "every rank needs one device: choose --nproc-per-node to match");
   }
   return std::make_unique<CompiledEngine>(models, std::move(client), communicator, options);

@@ -24,7 +24,8 @@ struct CompiledEngineOptions {
 // row, single positions for all slots at once. models[d] is the shard of addressable device d (one, but for tests that hold
 // all ranks in one process); the models must outlive the engine. Collectives, which run inside the programs, are counted in
 // `communicator`. Throws Error when the client has another number of devices than the plan has ranks.
-std::unique_ptr<Engine> make_compiled_engine(const std::vector<const RankModel*>& models, std::shared_ptr<const PjrtClient> client,
-                                             Communicator& communicator, const CompiledEngineOptions& options);
+std::unique_ptr<Engine> make_compiled_engine(const std::vector<const RankModel*>& models,
+                                             std::shared_ptr<const PjrtClient> client, Communicator& communicator,
+                                             const CompiledEngineOptions& options);
 
 }  // namespace tp

@@ -28,7 +28,9 @@ const char* element_name(DType dtype) {
   }
 }
 
-bool is_integer(DType dtype) { return dtype == DType::kI32 || dtype == DType::kI64 || dtype == DType::kBool; }
+bool is_integer(DType dtype) {
+  return dtype == DType::kI32 || dtype == DType::kI64 || dtype == DType::kBool;
+}
 
 template <class Items, class Text>
 std::string joined(const Items& items, Text text) {
@@ -69,7 +71,9 @@ Hlo HloBuilder::emit(const std::string& operation, HloType type) {
   return result;
 }
 
-void HloBuilder::comment(const std::string& text) { body_ += "    // " + text + "\n"; }
+void HloBuilder::comment(const std::string& text) {
+  body_ += "    // " + text + "\n";
+}
 
 Hlo HloBuilder::argument(const std::string& name, const HloType& type) {
   return arguments_.emplace_back("%" + name, type);
@@ -95,7 +99,8 @@ Hlo HloBuilder::replica_id() {
 
 Hlo HloBuilder::unary(const char* operation, const Hlo& x) {
   // The error function is not StableHLO's own; every plugin knows the dialect that has it.
-  if (std::string(operation) == "erf") return emit("chlo.erf " + x.name + " : " + x.type.text() + " -> " + x.type.text(), x.type);
+  if (std::string(operation) == "erf")
+    return emit("chlo.erf " + x.name + " : " + x.type.text() + " -> " + x.type.text(), x.type);
   return emit(std::string("stablehlo.") + operation + " " + x.name + " : " + x.type.text(), x.type);
 }
 
@@ -104,7 +109,9 @@ Hlo HloBuilder::binary(const char* operation, const Hlo& a, const Hlo& b) {
   return emit(std::string("stablehlo.") + operation + " " + a.name + ", " + b.name + " : " + a.type.text(), a.type);
 }
 
-Hlo HloBuilder::binary(const char* operation, const Hlo& a, double b) { return binary(operation, a, constant(b, a.type)); }
+Hlo HloBuilder::binary(const char* operation, const Hlo& a, double b) {
+  return binary(operation, a, constant(b, a.type));
+}
 
 Hlo HloBuilder::compare(const char* direction, const Hlo& a, const Hlo& b) {
   const HloType type{DType::kBool, a.type.dims};
@@ -223,12 +230,12 @@ Hlo HloBuilder::dot(const Hlo& x, const Hlo& y, const std::vector<int64_t>& x_ba
 
 Hlo HloBuilder::gather_rows(const Hlo& table, const Hlo& indices) {
   const HloType type{table.type.dtype, {indices.dim(0), indices.dim(1), table.dim(1)}};
-  return emit("\"stablehlo.gather\"(" + table.name + ", " + indices.name +
-                  ") {dimension_numbers = #stablehlo.gather<offset_dims = [2], collapsed_slice_dims = [0], start_index_map = [0], "
-                  "index_vector_dim = 2>, indices_are_sorted = false, slice_sizes = array<i64: 1, " +
-                  std::to_string(table.dim(1)) + ">} : (" + table.type.text() + ", " + indices.type.text() + ") -> " +
-                  type.text(),
-              type);
+  return emit(
+      "\"stablehlo.gather\"(" + table.name + ", " + indices.name +
+          ") {dimension_numbers = #stablehlo.gather<offset_dims = [2], collapsed_slice_dims = [0], start_index_map = [0], "
+          "index_vector_dim = 2>, indices_are_sorted = false, slice_sizes = array<i64: 1, " +
+          std::to_string(table.dim(1)) + ">} : (" + table.type.text() + ", " + indices.type.text() + ") -> " + type.text(),
+      type);
 }
 
 Hlo HloBuilder::dynamic_slice(const Hlo& x, const std::vector<Hlo>& starts, const std::vector<int64_t>& sizes) {
@@ -258,8 +265,9 @@ Hlo HloBuilder::all_reduce(const Hlo& x) {
   total.count += 1;
   total.bytes += x.type.size_bytes();
   const std::string scalar = HloType{x.type.dtype, {}}.text();
-  const std::string region = "({\n      ^bb0(%a: " + scalar + ", %b: " + scalar + "):\n        %s = stablehlo.add %a, %b : " +
-                             scalar + "\n        stablehlo.return %s : " + scalar + "\n    })";
+  const std::string region = "({\n      ^bb0(%a: " + scalar + ", %b: " + scalar +
+                             "):\n        %s = stablehlo.add %a, %b : " + scalar + "\n        stablehlo.return %s : " + scalar +
+                             "\n    })";
   return emit("\"stablehlo.all_reduce\"(" + x.name + ") " + region + " {" + replica_groups() + "} : (" + x.type.text() +
                   ") -> " + x.type.text(),
               x.type);
@@ -276,7 +284,8 @@ Hlo HloBuilder::all_gather(const Hlo& x, size_t dim) {
               type);
 }
 
-std::string HloBuilder::module(const std::string& name, const std::vector<Hlo>& results, const std::vector<int>& aliases) const {
+std::string HloBuilder::module(const std::string& name, const std::vector<Hlo>& results,
+                               const std::vector<int>& aliases) const {
   std::string out = "module @" + name + " attributes {mhlo.num_replicas = " + std::to_string(replicas_) +
                     " : i32, mhlo.num_partitions = 1 : i32} {\n  func.func public @main(\n";
   for (size_t i = 0; i < arguments_.size(); ++i) {

@@ -9,9 +9,13 @@ namespace {
 
 using Kind = HloInput::Kind;
 
-const Hlo& hlo(const Value& value) { return static_cast<const Hlo&>(*value); }
+const Hlo& hlo(const Value& value) {
+  return static_cast<const Hlo&>(*value);
+}
 
-Value make(const Hlo& value) { return std::make_shared<Hlo>(value); }
+Value make(const Hlo& value) {
+  return std::make_shared<Hlo>(value);
+}
 
 }  // namespace
 
@@ -32,7 +36,9 @@ Hlo StableHloOps::parameter(ParamId id) {
   return argument(Kind::kParameter, stored, parameter.tensor, {dtype_, parameter.shape()});
 }
 
-Hlo StableHloOps::per_row(Kind kind, const char* name) { return argument(kind, 0, name, {DType::kI32, {shape_.rows}}); }
+Hlo StableHloOps::per_row(Kind kind, const char* name) {
+  return argument(kind, 0, name, {DType::kI32, {shape_.rows}});
+}
 
 Hlo StableHloOps::row_scalar(Kind kind, const char* name, int64_t row) {
   const auto found = row_scalars_.find({kind, row});
@@ -40,9 +46,13 @@ Hlo StableHloOps::row_scalar(Kind kind, const char* name, int64_t row) {
   return row_scalars_[{kind, row}] = hlo_.reshape(hlo_.slice(per_row(kind, name), 0, row, row + 1), {});
 }
 
-Hlo StableHloOps::as_float(const Value& x) { return hlo_.convert(hlo(x), DType::kF32); }
+Hlo StableHloOps::as_float(const Value& x) {
+  return hlo_.convert(hlo(x), DType::kF32);
+}
 
-Value StableHloOps::rounded(const Hlo& x) { return make(hlo_.round(x, dtype_)); }
+Value StableHloOps::rounded(const Hlo& x) {
+  return make(hlo_.round(x, dtype_));
+}
 
 Hlo StableHloOps::over_features(ParamId id, const HloType& type) {
   const Hlo vector = parameter(id);
@@ -163,9 +173,13 @@ Value StableHloOps::gated_activation(const Value& gate, const Value& up, Activat
   return rounded(hlo_.binary("multiply", activated(as_float(gate), activation), as_float(up)));
 }
 
-Value StableHloOps::activation(const Value& x, Activation activation) { return rounded(activated(as_float(x), activation)); }
+Value StableHloOps::activation(const Value& x, Activation activation) {
+  return rounded(activated(as_float(x), activation));
+}
 
-Value StableHloOps::add(const Value& a, const Value& b) { return rounded(hlo_.binary("add", as_float(a), as_float(b))); }
+Value StableHloOps::add(const Value& a, const Value& b) {
+  return rounded(hlo_.binary("add", as_float(a), as_float(b)));
+}
 
 Value StableHloOps::scale(const Value& x, double factor) {
   return make(hlo_.round(hlo_.binary("multiply", as_float(x), factor), hlo(x).type.dtype));

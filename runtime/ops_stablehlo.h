@@ -48,8 +48,8 @@ struct HloProgram {
   std::string name;
   std::string text;
   std::vector<HloInput> inputs;
-  HloType result;                // result 0
-  std::vector<HloInput> caches;  // results 1, 2, …: the inputs that they replace
+  HloType result;                                    // result 0
+  std::vector<HloInput> caches;                      // results 1, 2, …: the inputs that they replace
   std::map<std::string, HloCollective> collectives;  // of one execution
 };
 
@@ -90,7 +90,7 @@ class StableHloOps : public Ops {
  private:
   Hlo argument(HloInput::Kind kind, int index, const std::string& name, const HloType& type);
   Hlo parameter(ParamId id);
-  Hlo per_row(HloInput::Kind kind, const char* name);     // int32 [rows]
+  Hlo per_row(HloInput::Kind kind, const char* name);  // int32 [rows]
   Hlo row_scalar(HloInput::Kind kind, const char* name, int64_t row);
   Hlo as_float(const Value& x);
   Value rounded(const Hlo& x);
@@ -122,7 +122,7 @@ class StableHloOps : public Ops {
   std::map<std::pair<HloInput::Kind, int64_t>, Hlo> row_scalars_;
   std::vector<std::pair<HloInput, Hlo>> caches_;  // as they are after the operations so far
   std::map<int64_t, RowWrite> row_writes_;
-  std::map<int64_t, Hlo> visible_;                // by window
+  std::map<int64_t, Hlo> visible_;  // by window
   std::optional<Hlo> rank_;
   int values_ = 0;
 };

@@ -32,9 +32,12 @@ std::string header_of(const std::string& key, const std::string& bytes) {
 
 }  // namespace
 
-ProgramCache::ProgramCache(std::filesystem::path directory, Warn warn) : directory_(std::move(directory)), warn_(std::move(warn)) {}
+ProgramCache::ProgramCache(std::filesystem::path directory, Warn warn)
+    : directory_(std::move(directory)), warn_(std::move(warn)) {}
 
-std::filesystem::path ProgramCache::file_of(const std::string& key) const { return directory_ / (fingerprint(key) + ".pjrt"); }
+std::filesystem::path ProgramCache::file_of(const std::string& key) const {
+  return directory_ / (fingerprint(key) + ".pjrt");
+}
 
 std::optional<std::string> ProgramCache::find(const std::string& key) const {
   if (directory_.empty()) return std::nullopt;

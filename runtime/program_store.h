@@ -30,7 +30,7 @@ class ProgramStore {
   std::shared_ptr<const PjrtClient> client_;
   ProgramCache cache_;
   std::string dump_dir_;
-  std::string platform_;  // all but the text that a compiled program depends on
+  std::string platform_;                            // all but the text that a compiled program depends on
   std::map<std::string, PjrtProgram> executables_;  // by text
   int64_t compiled_ = 0, cache_hits_ = 0;
 };

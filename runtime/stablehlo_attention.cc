@@ -1,6 +1,6 @@
-#include "runtime/ops_stablehlo.h"
-
 #include <limits>
+
+#include "runtime/ops_stablehlo.h"
 
 // Attention over the static cache, in plain StableHLO.
 namespace tp {
