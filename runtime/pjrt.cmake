@@ -20,3 +20,11 @@ tp_library(tp_stablehlo
 tp_library(tp_compiled
   SOURCES device_tensors.cc engine_compiled.cc program_cache.cc program_store.cc
   LINK tp_stablehlo tp_pjrt)
+
+# tprun-aot: the same programs, compiled for chips that are not here.
+tp_library(tp_aot
+  SOURCES aot_advice.cc aot_model.cc aot_plan.cc aot_report.cc
+  LINK tp_stablehlo tp_pjrt tp_text nlohmann_json::nlohmann_json)
+add_executable(tprun-aot aot_main.cc)
+target_link_libraries(tprun-aot PRIVATE tp_aot tprun_settings)
+install(TARGETS tprun-aot RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})

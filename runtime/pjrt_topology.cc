@@ -1,6 +1,7 @@
 #include "runtime/pjrt_topology.h"
 
 #include <array>
+#include <string_view>
 
 #include "runtime/compile_options.h"
 #include "runtime/pjrt_call.h"
@@ -33,6 +34,13 @@ PjrtTopology::PjrtTopology(std::shared_ptr<const PjrtPlugin> plugin, const std::
     id.device_description = devices.descriptions[i];
     pjrt_call(*plugin_, &PJRT_Api::PJRT_DeviceDescription_Id, id, "PJRT_DeviceDescription_Id");
     device_ids_.push_back(id.id);
+    auto attributes = pjrt_args<PJRT_DeviceDescription_Attributes_Args>();
+    attributes.device_description = devices.descriptions[i];
+    pjrt_call(*plugin_, &PJRT_Api::PJRT_DeviceDescription_Attributes, attributes, "PJRT_DeviceDescription_Attributes");
+    for (size_t k = 0; k < attributes.num_attributes; ++k) {
+      const PJRT_NamedValue& value = attributes.attributes[k];
+      if (std::string_view(value.name, value.name_size) == "device_memory_bytes_limit") memory_limit_bytes_ = value.int64_value;
+    }
   }
 }
 

@@ -22,6 +22,8 @@ class PjrtTopology {
   ~PjrtTopology();
 
   size_t device_count() const { return device_ids_.size(); }
+  // Of one device, as the compiler counts; 0 when the plugin does not tell.
+  int64_t memory_limit_bytes() const { return memory_limit_bytes_; }
   // Compiles StableHLO text for `replicas` replicas on the first devices.
   PjrtExecutable compile(const std::string& text, size_t replicas) const;
 
@@ -29,6 +31,7 @@ class PjrtTopology {
   std::shared_ptr<const PjrtPlugin> plugin_;
   PJRT_TopologyDescription* topology_ = nullptr;
   std::vector<int64_t> device_ids_;
+  int64_t memory_limit_bytes_ = 0;
 };
 
 }  // namespace tp
