@@ -29,7 +29,7 @@ const char* element_name(DType dtype) {
 }
 
 bool is_integer(DType dtype) {
-  return dtype == DType::kI32 || dtype == DType::kI64 || dtype == DType::kBool;
+  return dtype == DType::kI32 || dtype == DType::kI64;
 }
 
 template <class Items, class Text>
@@ -44,6 +44,7 @@ std::string list(const std::vector<int64_t>& numbers) {
 }
 
 std::string number_text(double value, DType dtype) {
+  if (dtype == DType::kBool) return value != 0 ? "true" : "false";
   if (is_integer(dtype)) return std::to_string(static_cast<int64_t>(value));
   if (value == -std::numeric_limits<double>::infinity()) return "0xFF800000";  // float32's bits
   char text[32];

@@ -177,6 +177,12 @@ Value StableHloOps::activation(const Value& x, Activation activation) {
   return rounded(activated(as_float(x), activation));
 }
 
+Value StableHloOps::sigmoid_gate(const Value& x, const Value& gate) {
+  const Hlo value = as_float(x);
+  const Hlo factor = hlo_.reshape(hlo_.unary("logistic", as_float(gate)), {value.dim(0), value.dim(1)});
+  return rounded(hlo_.binary("multiply", value, hlo_.broadcast(factor, {0, 1}, value.type.dims)));
+}
+
 Value StableHloOps::add(const Value& a, const Value& b) {
   return rounded(hlo_.binary("add", as_float(a), as_float(b)));
 }

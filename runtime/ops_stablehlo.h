@@ -70,6 +70,8 @@ class StableHloOps : public Ops {
   Value attention(const Value& q, const Value& k, const Value& v, const AttentionSpec& spec) override;
   Value gated_activation(const Value& gate, const Value& up, Activation activation) override;
   Value activation(const Value& x, Activation activation) override;
+  Value sigmoid_gate(const Value& x, const Value& gate) override;
+  Value moe(const Value& x, const MoeSpec& spec) override;
   Value add(const Value& a, const Value& b) override;
   Value scale(const Value& x, double factor) override;
   Value softcap(const Value& x, double cap) override;
@@ -98,6 +100,15 @@ class StableHloOps : public Ops {
   Hlo over_features(ParamId id, const HloType& type);
   Hlo rank();
   Hlo activated(const Hlo& x, Activation activation);
+
+  // Experts (stablehlo_experts.cc).
+  struct Routing {
+    Hlo experts;  // int32 [rows, width, top_k]
+    Hlo weights;  // float32, the same shape
+  };
+  Routing route(const Hlo& x, const MoeSpec& spec);
+  Hlo expert_gate(const Hlo& gate_up, const MoeSpec& spec);
+  Hlo expert_bias(ParamId id, const MoeSpec& spec, int64_t experts_local);
 
   // Attention (stablehlo_attention.cc).
   // Where one row's new positions go in the cache.

@@ -13,7 +13,7 @@ set_source_files_properties(${pjrt_sources} PROPERTIES COMPILE_OPTIONS "${TPRUN_
 
 # tp_stablehlo: the model as StableHLO text, no plugin needed.
 tp_library(tp_stablehlo
-  SOURCES hlo_builder.cc ops_stablehlo.cc stablehlo_attention.cc stablehlo_program.cc
+  SOURCES hlo_builder.cc ops_stablehlo.cc stablehlo_attention.cc stablehlo_experts.cc stablehlo_program.cc
   LINK tp_model)
 
 # tp_compiled: the engine that compiles that text and runs it on a plugin's devices.

@@ -1,0 +1,159 @@
+#include <limits>
+
+#include "runtime/ops_stablehlo.h"
+
+// Mixture of experts with static shapes: which experts a position takes is data, so the work must not depend on it.
+namespace tp {
+namespace {
+
+constexpr double kNever = -std::numeric_limits<double>::infinity();
+
+// `value` [a, b] repeated along a last dimension.
+Hlo over_last(HloBuilder& hlo, const Hlo& value, const HloType& type) {
+  std::vector<int64_t> to;
+  for (size_t i = 0; i + 1 < type.dims.size(); ++i) to.push_back(static_cast<int64_t>(i));
+  return hlo.broadcast(value, to, type.dims);
+}
+
+Hlo softmax(HloBuilder& hlo, const Hlo& x) {
+  const size_t last = x.type.dims.size() - 1;
+  const Hlo largest = over_last(hlo, hlo.reduce("maximum", x, last, kNever), x.type);
+  const Hlo powers = hlo.unary("exponential", hlo.binary("subtract", x, largest));
+  return hlo.binary("divide", powers, over_last(hlo, hlo.reduce("add", powers, last, 0), x.type));
+}
+
+// Index of the largest value of the last dimension, the first of equal ones; the value becomes kNever in `values`.
+Hlo take_largest(HloBuilder& hlo, Hlo& values) {
+  const size_t last = values.type.dims.size() - 1;
+  const HloType indices{DType::kI32, values.type.dims};
+  const Hlo index = hlo.iota(indices, static_cast<int64_t>(last));
+  const Hlo largest = over_last(hlo, hlo.reduce("maximum", values, last, kNever), values.type);
+  const Hlo none = hlo.constant(static_cast<double>(values.dim(last)), indices);
+  const Hlo candidates = hlo.select(hlo.compare("GE", values, largest), index, none);
+  const Hlo first = hlo.reduce("minimum", candidates, last, static_cast<double>(values.dim(last)));
+  const Hlo taken = hlo.compare("EQ", index, over_last(hlo, first, indices));
+  values = hlo.select(taken, hlo.constant(kNever, values.type), values);
+  return first;
+}
+
+// Experts outside of the best groups are out of the running.
+Hlo within_top_groups(HloBuilder& hlo, const Hlo& choice, const MoeConfig& config) {
+  if (config.groups <= 1) return choice;
+  const std::vector<int64_t>& dims = choice.type.dims;
+  const std::vector<int64_t> split{dims[0], dims[1], config.groups, dims[2] / config.groups};
+  Hlo members = hlo.reshape(choice, split);
+  const Hlo grouped = members;
+  Hlo scores = hlo.reduce("maximum", members, 3, kNever);
+  if (config.group_score == GroupScore::kTopTwoSum && split[3] > 1) {
+    take_largest(hlo, members);
+    scores = hlo.binary("add", scores, hlo.reduce("maximum", members, 3, kNever));
+  }
+  const HloType groups{DType::kI32, scores.type.dims};
+  Hlo kept = hlo.constant(0, {DType::kBool, groups.dims});
+  for (int64_t i = 0; i < config.top_groups; ++i) {
+    const Hlo best = over_last(hlo, take_largest(hlo, scores), groups);
+    kept = hlo.binary("or", kept, hlo.compare("EQ", hlo.iota(groups, 2), best));
+  }
+  const Hlo keep = hlo.broadcast(kept, {0, 1, 2}, split);
+  return hlo.reshape(hlo.select(keep, grouped, hlo.constant(kNever, grouped.type)), dims);
+}
+
+}  // namespace
+
+// The top-k experts of each position, best first.
+StableHloOps::Routing StableHloOps::route(const Hlo& x, const MoeSpec& spec) {
+  const MoeConfig& config = *spec.config;
+  Hlo scores = hlo_.dot(x, parameter(spec.router), {}, {}, 2, 1, DType::kF32);
+  if (spec.router_bias != kNoParam) scores = hlo_.binary("add", scores, over_features(spec.router_bias, scores.type));
+  if (config.router == RouterKind::kSoftmax) scores = softmax(hlo_, scores);
+  if (config.router == RouterKind::kSigmoid) scores = hlo_.unary("logistic", scores);
+  Hlo choice = scores;
+  if (spec.correction_bias != kNoParam) choice = hlo_.binary("add", choice, over_features(spec.correction_bias, choice.type));
+  choice = within_top_groups(hlo_, choice, config);
+
+  const std::vector<int64_t> column{scores.dim(0), scores.dim(1), 1};
+  const HloType indices{DType::kI32, scores.type.dims};
+  std::vector<Hlo> experts, weights;
+  for (int64_t i = 0; i < config.top_k; ++i) {
+    const Hlo expert = take_largest(hlo_, choice);
+    const Hlo here = hlo_.compare("EQ", hlo_.iota(indices, 2), over_last(hlo_, expert, indices));
+    const Hlo score = hlo_.reduce("add", hlo_.select(here, scores, hlo_.constant(0, scores.type)), 2, 0);
+    experts.push_back(hlo_.reshape(expert, column));
+    weights.push_back(hlo_.reshape(score, column));
+  }
+  Routing routing{hlo_.concatenate(experts, 2), hlo_.concatenate(weights, 2)};
+  if (config.router == RouterKind::kTopKSoftmax) routing.weights = softmax(hlo_, routing.weights);
+  if (config.normalize_top_k) {
+    Hlo sum = hlo_.reduce("add", routing.weights, 2, 0);
+    if (config.router == RouterKind::kSigmoid) sum = hlo_.binary("add", sum, 1e-20);
+    routing.weights = hlo_.binary("divide", routing.weights, over_last(hlo_, sum, routing.weights.type));
+  }
+  if (config.routed_scaling != 1.0) routing.weights = hlo_.binary("multiply", routing.weights, config.routed_scaling);
+  return routing;
+}
+
+// gate_up [..., 2 * intermediate] float32, rounded -> the input of down, rounded.
+Hlo StableHloOps::expert_gate(const Hlo& gate_up, const MoeSpec& spec) {
+  const MoeConfig& config = *spec.config;
+  const size_t last = gate_up.type.dims.size() - 1;
+  const Hlo x = hlo_.convert(hlo_.round(gate_up, dtype_), DType::kF32);
+  const int64_t size = x.dim(last);
+  if (!config.clamped_swiglu) {
+    const Hlo gate = activated(hlo_.slice(x, last, 0, size / 2), spec.activation);
+    return hlo_.round(hlo_.binary("multiply", gate, hlo_.slice(x, last, size / 2, size)), dtype_);
+  }
+  const double limit = config.swiglu_limit;
+  const Hlo gate = hlo_.binary("minimum", hlo_.slice(x, last, 0, size, 2), limit);
+  const Hlo up = hlo_.binary("maximum", hlo_.binary("minimum", hlo_.slice(x, last, 1, size, 2), limit), -limit);
+  const Hlo sigmoid = hlo_.unary("logistic", hlo_.binary("multiply", gate, config.swiglu_alpha));
+  return hlo_.round(hlo_.binary("multiply", hlo_.binary("multiply", sigmoid, gate), hlo_.binary("add", up, 1.0)), dtype_);
+}
+
+// This rank's rows of a bias of all experts, [experts_local, features] float32.
+Hlo StableHloOps::expert_bias(ParamId id, const MoeSpec& spec, int64_t experts_local) {
+  const int64_t all = spec.config->num_experts, features = table_.at(id).elements() / all;
+  const Hlo bias = hlo_.convert(hlo_.reshape(parameter(id), {all, features}), DType::kF32);
+  if (experts_local == all || hlo_.replicas() == 1) return bias;
+  const Hlo first = hlo_.binary("multiply", rank(), static_cast<double>(experts_local));
+  return hlo_.dynamic_slice(bias, {first, hlo_.constant(0, {DType::kI32, {}})}, {experts_local, features});
+}
+
+Value StableHloOps::moe(const Value& x, const MoeSpec& spec) {
+  const auto& from = static_cast<const Hlo&>(*x);
+  hlo_.comment("experts");
+  Routing routing = route(from, spec);
+  const Hlo gate_up = parameter(spec.gate_up), down = parameter(spec.down);
+  const int64_t experts = gate_up.dim(0);
+  if (spec.split == MoeSpec::Split::kExperts && hlo_.replicas() > 1) {
+    const Hlo first = hlo_.binary("multiply", rank(), static_cast<double>(experts));
+    routing.experts = hlo_.binary("subtract", routing.experts, hlo_.broadcast(first, {}, routing.experts.type.dims));
+  }
+  Hlo gate_bias, down_bias;
+  if (spec.gate_up_bias != kNoParam) gate_bias = expert_bias(spec.gate_up_bias, spec, experts);
+  if (spec.down_bias != kNoParam) {
+    down_bias = expert_bias(spec.down_bias, spec, experts);
+    // Of ranks that hold parts of the same expert one adds the bias.
+    if (spec.split == MoeSpec::Split::kFeatures && hlo_.replicas() > 1) {
+      const Hlo own = hlo_.compare("EQ", rank(), hlo_.constant(0, {DType::kI32, {}}));
+      const Hlo everywhere = hlo_.broadcast(own, {}, down_bias.type.dims);
+      down_bias = hlo_.select(everywhere, down_bias, hlo_.constant(0, down_bias.type));
+    }
+  }
+
+  // All experts for all positions; those that a position did not choose have weight 0 for it.
+  const std::vector<int64_t> dims{from.dim(0), from.dim(1), experts};
+  const HloType indices{DType::kI32, {dims[0], dims[1], spec.config->top_k, experts}};
+  const Hlo chosen = hlo_.compare("EQ", hlo_.iota(indices, 3), over_last(hlo_, routing.experts, indices));
+  const HloType spread{DType::kF32, indices.dims};
+  const Hlo weights =
+      hlo_.reduce("add", hlo_.select(chosen, over_last(hlo_, routing.weights, spread), hlo_.constant(0, spread)), 2, 0);
+  Hlo hidden = hlo_.dot(from, gate_up, {}, {}, 2, 2, DType::kF32);  // [rows, width, experts, 2 * intermediate]
+  if (spec.gate_up_bias != kNoParam) hidden = hlo_.binary("add", hidden, hlo_.broadcast(gate_bias, {2, 3}, hidden.type.dims));
+  Hlo mixed = hlo_.dot(expert_gate(hidden, spec), down, {2}, {0}, 3, 2, DType::kF32);  // [experts, rows, width, hidden]
+  if (spec.down_bias != kNoParam) mixed = hlo_.binary("add", mixed, hlo_.broadcast(down_bias, {0, 3}, mixed.type.dims));
+  const Hlo by_expert = hlo_.broadcast(hlo_.transpose(weights, {2, 0, 1}), {0, 1, 2}, mixed.type.dims);
+  const Hlo sum = hlo_.reduce("add", hlo_.binary("multiply", mixed, by_expert), 0, 0);
+  return spec.split == MoeSpec::Split::kNone ? rounded(sum) : std::make_shared<Hlo>(sum);
+}
+
+}  // namespace tp
