@@ -9,8 +9,8 @@ DeviceTensors::DeviceTensors(std::shared_ptr<const PjrtClient> client, const std
     const RankModel& model = *models[device];
     for (ParamId id = 0; id < model.table.size(); ++id) {
       if (storage[static_cast<size_t>(id)] != id) continue;
-      weights_[device].emplace(
-          id, client_->to_device(model.weights.data(id), model.weights.dtype(), model.table.at(id).shape(), device));
+      weights_[device].emplace(id, client_->to_device(model.weights.data(id), model.weights.dtype(model.table.at(id)),
+                                                      model.table.at(id).shape(), device));
     }
   }
 }

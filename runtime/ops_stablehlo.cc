@@ -33,7 +33,8 @@ Hlo StableHloOps::argument(Kind kind, int index, const std::string& name, const 
 Hlo StableHloOps::parameter(ParamId id) {
   const ParamId stored = storage_[static_cast<size_t>(id)];
   const Parameter& parameter = table_.at(stored);
-  return argument(Kind::kParameter, stored, parameter.tensor, {dtype_, parameter.shape()});
+  return argument(Kind::kParameter, stored, parameter.name(),
+                  {parameter.keep_float32 ? DType::kF32 : dtype_, parameter.shape()});
 }
 
 Hlo StableHloOps::per_row(Kind kind, const char* name) {

@@ -17,7 +17,7 @@ std::vector<ParamId> tied_storage(const ModelConfig& config, const ParameterTabl
     if (!config.tie_word_embeddings || parameter.tied_tensor.empty()) continue;
     for (ParamId other = 0; other < id; ++other) {
       const Parameter& owner = table.at(other);
-      const bool same = owner.tensor == parameter.tied_tensor && owner.shape() == parameter.shape() &&
+      const bool same = owner.name() == parameter.tied_tensor && owner.shape() == parameter.shape() &&
                         owner.slice.dim == parameter.slice.dim && owner.slice.runs == parameter.slice.runs;
       if (same) storage.back() = other;
     }
