@@ -110,8 +110,6 @@ void add_prompts(const Options& options, const ModelConfig& config, CheckedJob& 
 }
 
 void refuse_misplaced(const Options& options) {
-  if (options.command == "score" && !options.given("output"))
-    throw Error("--output", "score needs it", "--output FILE.safetensors");
   if (options.given("json") && options.command != "bench")
     throw Error("--json", "is for devices, env, plan and bench", "--format json");
   for (const std::string& stop : options.texts("stop")) {
