@@ -86,7 +86,8 @@ class TextOutput : public TokenSink {
     return row.stop->found_after(id);
   }
 
-  void finished(size_t index, FinishReason) override {
+  void finished(size_t index, FinishReason reason) override {
+    if (reason == FinishReason::kInterrupted) return;  // what is written stays the beginning of the whole output
     Row& row = started(index);
     out_.write(index, (row.decoder ? row.decoder->finish() : "") + "\n");
     out_.finish(index);

@@ -10,6 +10,7 @@
 #include "runtime/rank_model.h"
 #include "runtime/score.h"
 #include "runtime/stats.h"
+#include "runtime/stop_signals.h"
 #include "sharding/error.h"
 
 namespace tp {
@@ -61,9 +62,11 @@ GenerateResult run_generate(const Job& job, const RankModel& model, Engine& engi
 
 }  // namespace
 
-int run_job(const Job& job, Communicator& communicator, const std::atomic<int>& stop_signal) {
+int run_job(const Job& job, Communicator& communicator) {
   set_eager_threads(job.threads);
   const RankModel model = load(job, communicator);
+  // Not earlier: who waits for other ranks in MPI_Init, or reads a large checkpoint, looks at no flag.
+  const std::atomic<int>& stop_signal = catch_stop_signals();
   const std::unique_ptr<Engine> engine = make_eager_engine(model, communicator, slots(job), cache_len(job));
   GenerateResult result;
   if (job.command == "generate") {

@@ -15,21 +15,6 @@ namespace {
 constexpr double kDefaultTimeoutS = 600;
 constexpr int kExitFailed = 1;
 
-std::atomic<int> g_stop_signal{0};
-
-void on_stop_signal(int number) {
-  g_stop_signal = number;
-}
-
-void catch_stop_signals() {
-  struct sigaction action {};
-  action.sa_handler = on_stop_signal;
-  sigaction(SIGTERM, &action, nullptr);
-  sigaction(SIGINT, &action, nullptr);
-  // A reader that closed its end shows as a failed write, which names the output.
-  std::signal(SIGPIPE, SIG_IGN);
-}
-
 std::string read_job_line() {
   std::string line;
   if (!std::getline(std::cin, line) || line.empty()) throw tp::Error("stdin", "no job came; this program is started by tprun");
@@ -39,7 +24,7 @@ std::string read_job_line() {
 int run(tp::Communicator& communicator) {
   const tp::Job job = tp::job_from_json(communicator.broadcast_text(communicator.rank() == 0 ? read_job_line() : "", 0));
   if (job.timeout_s > 0) communicator.set_timeout(job.timeout_s);
-  return tp::run_job(job, communicator, g_stop_signal);
+  return tp::run_job(job, communicator);
 }
 
 // One write, so that lines of several ranks don't mix.
@@ -51,7 +36,8 @@ void print_error(int rank, const std::string& text) {
 }  // namespace
 
 int main() {
-  catch_stop_signals();
+  // A reader that closed its end shows as a failed write, which names the output.
+  std::signal(SIGPIPE, SIG_IGN);
   std::unique_ptr<tp::Communicator> communicator;
   try {
     communicator = tp::join_mpi(kDefaultTimeoutS);
