@@ -4,12 +4,13 @@
 #include "launcher/program_path.h"
 #include "sharding/parameters.h"
 #include "sharding/plan_check.h"
+#include "sharding/plan_suggest.h"
 
 namespace tp {
 
 PlanRequest plan_request(const Options& options) {
   PlanRequest request;
-  if (options.text("plan") != "auto") request.plan = options.text("plan");
+  request.plan = options.text("plan");
   request.overrides = options.texts("override");
   const std::string tied = options.text("tied");
   if (tied == "reject") request.tied = TiedWeights::kReject;
@@ -18,18 +19,25 @@ PlanRequest plan_request(const Options& options) {
   return request;
 }
 
+ResolvedPlan valid_plan(const Options& options, const ModelConfig& config, int tp_size, bool lm_head_stored) {
+  Plan plan = load_or_suggest_plan(plan_request(options), config, plans_directory(), tp_size, lm_head_stored);
+  ResolvedPlan resolved = resolve_plan(std::move(plan), config, tp_size);
+  require_valid_plan(resolved, config, lm_head_stored);
+  return resolved;
+}
+
 CheckedModel check_model(const Options& options, int tp_size) {
   CheckedModel model;
   model.dir = std::filesystem::absolute(resolve_model(options.text("model"), false));
   model.config = load_model_config(model.dir);
   model.plan_request = plan_request(options);
-  if (!model.plan_request.plan.empty()) {
+  if (!model.plan_request.plan.empty() && model.plan_request.plan != kSuggestedPlan) {
     model.plan_request.plan = std::filesystem::absolute(model.plan_request.plan);
   }
-  model.plan = resolve_plan(load_plan(plan_request(options), model.config, plans_directory()), model.config, tp_size);
   model.checkpoint = open_checkpoint(model.dir);
   require_tensors(model.checkpoint, module_tree(model.config), model.config);
-  require_valid_plan(model.plan, model.config, model.checkpoint.find("lm_head.weight") != nullptr);
+  model.lm_head_stored = model.checkpoint.find("lm_head.weight") != nullptr;
+  model.plan = valid_plan(options, model.config, tp_size, model.lm_head_stored);
   resolve_dtype(options.text("dtype"), model.config, model.checkpoint);
   return model;
 }

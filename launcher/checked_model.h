@@ -17,10 +17,14 @@ struct CheckedModel {
   PlanRequest plan_request;
   ResolvedPlan plan;
   Checkpoint checkpoint;
+  bool lm_head_stored = false;
 };
 
 // --plan, --override and --tied.
 PlanRequest plan_request(const Options& options);
+
+// The plan that they ask for, proven for this model. Throws Error that lists all problems.
+ResolvedPlan valid_plan(const Options& options, const ModelConfig& config, int tp_size, bool lm_head_stored);
 
 // Reads config, headers and plan of --model and checks all of it. Throws Error.
 CheckedModel check_model(const Options& options, int tp_size);

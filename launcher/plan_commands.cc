@@ -10,6 +10,8 @@
 #include "sharding/error.h"
 #include "sharding/plan_check.h"
 #include "sharding/plan_report.h"
+#include "sharding/plan_suggest.h"
+#include "sharding/report_groups.h"
 
 namespace tp {
 namespace fs = std::filesystem;
@@ -51,13 +53,12 @@ struct PlannedModel {
   DType dtype = DType::kBF16;
 };
 
-PlannedModel planned_model(const Options& options) {
-  const int tp_size = tp_size_of(options);
+PlannedModel planned_model(const Options& options, int tp_size) {
   const fs::path model = resolve_model(options.text("model"), true);
   PlannedModel planned;
   if (has_weights(model)) {
     CheckedModel checked = check_model(options, tp_size);
-    planned.lm_head_stored = checked.checkpoint.find("lm_head.weight") != nullptr;
+    planned.lm_head_stored = checked.lm_head_stored;
     planned.dtype = resolve_dtype(options.text("dtype"), checked.config, checked.checkpoint);
     planned.config = std::move(checked.config);
     planned.plan = std::move(checked.plan);
@@ -67,49 +68,72 @@ PlannedModel planned_model(const Options& options) {
   planned.lm_head_stored = !planned.config.tie_word_embeddings;
   const std::string dtype = options.text("dtype");
   planned.dtype = dtype == "auto" ? planned.config.dtype.value_or(DType::kBF16) : dtype_from_torch(dtype, "--dtype");
-  planned.plan = resolve_plan(load_plan(plan_request(options), planned.config, plans_directory()), planned.config, tp_size);
-  require_valid_plan(planned.plan, planned.config, planned.lm_head_stored);
+  planned.plan = valid_plan(options, planned.config, tp_size, planned.lm_head_stored);
   return planned;
 }
 
-int check(const Options& options) {
-  const PlannedModel planned = planned_model(options);
-  const PlanReport report = plan_report(planned.plan, planned.config, planned.dtype, planned.lm_head_stored);
+// The plan must be valid; its notes are told.
+PlanReport report_of(const Options& options) {
+  const PlannedModel planned = planned_model(options, tp_size_of(options));
   for (const std::string& note : planned.plan.plan.notes) std::fprintf(stderr, "tprun: %s\n", note.c_str());
-  std::printf("ok: %s fits %s on %d %s; %zu weights, %.1f MiB on each\n", report.plan.c_str(), report.model_type.c_str(),
+  return plan_report(planned.plan, planned.config, planned.dtype, planned.lm_head_stored);
+}
+
+int check(const Options& options) {
+  const PlanReport report = report_of(options);
+  std::printf("OK: %s fits %s on %d %s: %zu weights, %s on each chip\n", report.plan.c_str(), report.model_type.c_str(),
               report.tp_size, report.tp_size == 1 ? "chip" : "chips", report.weights.size(),
-              static_cast<double>(report.bytes_per_chip) / (1 << 20));
+              size_text(report.bytes_per_chip).c_str());
   return 0;
 }
 
+void write_file(const std::string& option, const std::string& path, const std::string& text) {
+  std::ofstream file(path, std::ios::binary);
+  if (!(file << text).flush()) throw Error(option, path + " cannot be written", "name a file in a directory that can");
+}
+
 int show(const Options& options) {
-  const PlannedModel planned = planned_model(options);
-  const PlanReport report = plan_report(planned.plan, planned.config, planned.dtype, planned.lm_head_stored);
-  for (const std::string& note : planned.plan.plan.notes) std::fprintf(stderr, "tprun: %s\n", note.c_str());
+  const PlanReport report = report_of(options);
   const int64_t rank = options.count("rank").value_or(0);
   if (rank >= report.tp_size)
     throw Error("--rank", std::to_string(rank) + " of " + std::to_string(report.tp_size) + " chips",
                 "a number from 0 to " + std::to_string(report.tp_size - 1));
-  const std::string output = options.text("output");
-  const std::string text = output.ends_with(".html") ? report_html(report)
-                           : options.flag("json") || options.text("format") == "json"
-                               ? report_json(report)
-                               : report_table(report, static_cast<int>(rank));
+  const std::string html = options.text("html"), output = options.text("output");
+  if (!html.empty()) write_file("--html", html, report_html(report));
+  const bool json = options.flag("json") || options.text("format") == "json";
+  if (!html.empty() && !json && output.empty()) return 0;  // the page is all that was asked for
+  const std::string text = json ? report_json(report) : report_table(report, static_cast<int>(rank));
   if (output.empty()) {
     std::fputs(text.c_str(), stdout);
-    return 0;
+  } else {
+    write_file("--output", output, text);
   }
-  std::ofstream file(output, std::ios::binary);
-  if (!(file << text).flush()) throw Error("--output", output + " cannot be written", "name a file in a directory that can");
+  return 0;
+}
+
+int suggest(const Options& options) {
+  for (const char* option : {"plan", "override", "tied"}) {
+    if (options.given(option))
+      throw Error("--" + std::string(option), "plan suggest makes a plan of its own",
+                  "plan check or plan show, with --plan auto for the suggested one");
+  }
+  const int tp_size = tp_size_of(options);
+  const fs::path model = resolve_model(options.text("model"), true);
+  const ModelConfig config = load_model_config(model);
+  const bool lm_head_stored = has_weights(model) ? open_checkpoint(model).find("lm_head.weight") != nullptr  //
+                                                 : !config.tie_word_embeddings;
+  std::fputs(suggest_plan(config, plans_directory(), tp_size, lm_head_stored).yaml.c_str(), stdout);
   return 0;
 }
 
 }  // namespace
 
 int run_plan(const Options& options) {
+  if (options.given("html") && options.action != "show") throw Error("--html", "is for plan show", "plan show --html FILE");
   if (options.action == "check") return check(options);
   if (options.action == "show") return show(options);
-  throw Error("plan " + options.action, "this version does not have it yet", "plan check, plan show");
+  if (options.action == "suggest") return suggest(options);
+  throw Error("plan " + options.action, "this version does not have it yet", "plan check, plan show, plan suggest");
 }
 
 }  // namespace tp

@@ -6,6 +6,7 @@
 #include "sharding/checkpoint.h"
 #include "sharding/error.h"
 #include "sharding/plan_check.h"
+#include "sharding/plan_suggest.h"
 
 namespace tp {
 namespace {
@@ -47,8 +48,11 @@ RankModel load_rank_model(const ModelRequest& request, Communicator& communicato
   ModelConfig config = load_model_config(request.model_dir);
   const Checkpoint checkpoint = open_checkpoint(request.model_dir);
   require_tensors(checkpoint, module_tree(config), config);
-  ResolvedPlan plan = resolve_plan(load_plan(request.plan, config, request.plans_dir), config, communicator.world_size());
-  require_valid_plan(plan, config, checkpoint.find("lm_head.weight") != nullptr);
+  const bool lm_head_stored = checkpoint.find("lm_head.weight") != nullptr;
+  const int tp_size = communicator.world_size();
+  ResolvedPlan plan =
+      resolve_plan(load_or_suggest_plan(request.plan, config, request.plans_dir, tp_size, lm_head_stored), config, tp_size);
+  require_valid_plan(plan, config, lm_head_stored);
   const DType dtype = resolve_dtype(request.dtype, config, checkpoint);
   require_agreement(agreement_hash(plan, checkpoint, dtype), communicator);
 

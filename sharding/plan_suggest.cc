@@ -212,7 +212,7 @@ PlanSuggestion suggest_plan(const ModelConfig& config, const std::filesystem::pa
 
 Plan load_or_suggest_plan(const PlanRequest& request, const ModelConfig& config, const std::filesystem::path& plans_dir,
                           int tp_size, bool lm_head_stored) {
-  if (request.plan != "auto") return load_plan(request, config, plans_dir);
+  if (request.plan != kSuggestedPlan) return load_plan(request, config, plans_dir);
   PlanRequest rest = request;
   rest.plan.clear();
   const Plan overridden = load_plan(rest, config, plans_dir);
@@ -221,11 +221,16 @@ Plan load_or_suggest_plan(const PlanRequest& request, const ModelConfig& config,
     if (rule.source == RuleSource::kCommandLine) plan.rules.push_back(rule);
   }
   if (request.tied) plan.tied = *request.tied;
-  plan.notes.push_back("--plan auto: " + plan.name);
+  std::string changes;
+  const auto add = [&](const std::string& key, std::string_view value) {
+    changes += (changes.empty() ? "" : ", ") + key + ": " + std::string(value);
+  };
+  if (plan.tied != overridden.tied) add("tied_weights", tied_weights_name(plan.tied));
+  if (plan.uneven) add("uneven", "allow");
   for (const PlanRule& rule : plan.rules) {
-    if (rule.source == RuleSource::kFile)
-      plan.notes.push_back("--plan auto: " + rule.pattern + ": " + std::string(style_info(rule.style).name));
+    if (rule.source == RuleSource::kFile) add(rule.pattern, style_info(rule.style).name);
   }
+  plan.notes.push_back("--plan auto: " + plan.name + " (" + (changes.empty() ? "the rules of the default plan" : changes) + ")");
   return plan;
 }
 

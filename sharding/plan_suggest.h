@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 #include "sharding/plan.h"
 #include "sharding/plan_yaml.h"
@@ -19,7 +20,10 @@ struct PlanSuggestion {
 PlanSuggestion suggest_plan(const ModelConfig& config, const std::filesystem::path& plans_dir, int tp_size,
                             bool lm_head_stored);
 
-// load_plan, where `--plan auto` (request.plan == "auto") is the suggested plan; a note says so.
+// What PlanRequest::plan says for the suggested plan.
+inline constexpr std::string_view kSuggestedPlan = "auto";
+
+// load_plan, where `--plan auto` is the suggested plan; one note says so, with the rules that are not the default's.
 Plan load_or_suggest_plan(const PlanRequest& request, const ModelConfig& config, const std::filesystem::path& plans_dir,
                           int tp_size, bool lm_head_stored);
 

@@ -11,7 +11,7 @@ namespace tp {
 
 // What the command line says about the plan.
 struct PlanRequest {
-  std::string plan;                    // --plan: a file; empty = the default of the model's family
+  std::string plan;                    // --plan: a file, or as plan_suggest.h has it; empty = the default of the model's family
   std::vector<std::string> overrides;  // --override PATTERN=STYLE
   std::optional<TiedWeights> tied;     // --tied; wins over the file
 };

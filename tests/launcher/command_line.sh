@@ -101,6 +101,26 @@ for ranks in 1 2 3; do
 done
 OMP_NUM_THREADS=3 "$tprun" --device cpu -n 1 -- sh -c 'echo $OMP_NUM_THREADS' 2>"$work/err" </dev/null | grep -qx 3 || fail "OMP_NUM_THREADS was changed"
 
+# Plans: a model for 8 heads and 2 KV heads, without weights.
+cat >"$work/config.json" <<'J'
+{"model_type": "llama", "vocab_size": 64, "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2,
+ "num_attention_heads": 8, "num_key_value_heads": 2, "max_position_embeddings": 32, "rms_norm_eps": 1e-5,
+ "rope_theta": 10000.0, "tie_word_embeddings": false, "hidden_act": "silu"}
+J
+model=(--model "$work/config.json")
+rm -f "$work/notes"
+refused "2 and --nproc-per-node 4 disagree" plan check "${model[@]}" --tp 2 --nproc-per-node 4
+refused "2 KV heads cannot be split over 4 chips" plan check "${model[@]}" --tp 4
+refused "is for plan show" plan check "${model[@]}" --html "$work/page.html"
+refused "plan suggest makes a plan of its own" plan suggest "${model[@]}" --plan auto
+"$tprun" plan check "${model[@]}" -n 2 2>"$work/err" | grep -qx "OK: default plan of llama fits llama on 2 chips: 21 weights, .* on each chip" || fail "plan check"
+"$tprun" plan check "${model[@]}" --tp 4 --plan auto >"$work/out" 2>"$work/err" || fail "plan check --plan auto"
+[ "$(cat "$work/err")" = "tprun: --plan auto: suggested plan of llama (layers.*.self_attn.k_proj: kv_replicated, layers.*.self_attn.v_proj: kv_replicated)" ] || fail "--plan auto does not say what it chose in one line"
+"$tprun" plan suggest "${model[@]}" --tp 4 >"$work/plan.yaml" && "$tprun" plan check "${model[@]}" --tp 4 --plan "$work/plan.yaml" >"$work/out" 2>"$work/err" || fail "a suggested plan does not hold"
+"$tprun" plan show "${model[@]}" --tp 2 --html "$work/page.html" >"$work/out" || fail "plan show --html"
+[ ! -s "$work/out" ] && grep -q "</html>" "$work/page.html" || fail "plan show --html: no page"
+"$tprun" plan show "${model[@]}" --tp 2 --json | grep -q '"tp_size": *2' || fail "plan show --json"
+
 # The environment as a shell takes it.
 (
   eval "$("$tprun" env --device cpu -n 2 --rank 1)"

@@ -85,7 +85,15 @@ extends: llama
 
 TEST(ModelPlans, AutoSaysWhatItChose) {
   const Plan plan = load_or_suggest_plan({.plan = "auto"}, glm4(), kPlans, 4, true);
-  EXPECT_THAT(plan.notes, ::testing::Contains("--plan auto: layers.*.self_attn.k_proj: kv_replicated"));
+  EXPECT_THAT(plan.notes,
+              ::testing::ElementsAre("--plan auto: suggested plan of glm4 (layers.*.self_attn.k_proj: kv_replicated, "
+                                     "layers.*.self_attn.v_proj: kv_replicated, layers.*.mlp.gate_up_proj: "
+                                     "packed_colwise, layers.*.mlp.down_proj: rowwise)"));
+  const PlanRequest request{.plan = "auto"};
+  EXPECT_THAT(load_or_suggest_plan(request, llama70b(), kPlans, 8, true).notes,
+              ::testing::ElementsAre("--plan auto: suggested plan of llama (the rules of the default plan)"));
+  EXPECT_THAT(load_or_suggest_plan(request, llama70b(), kPlans, 3, true).notes,
+              ::testing::ElementsAre("--plan auto: suggested plan of llama (uneven: allow)"));
 }
 
 }  // namespace
