@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "launcher/chat_prompt.h"
 #include "launcher/checked_model.h"
 #include "launcher/program_path.h"
 #include "launcher/prompts.h"
@@ -103,7 +104,8 @@ void add_prompts(const Options& options, const ModelConfig& config, CheckedJob& 
     return;
   }
   const auto tokenizer = job.tokenizer.empty() ? nullptr : Tokenizer::load(job.tokenizer);
-  job.prompts = read_prompts(options, tokenizer, config.vocab_size, job.command == "score");
+  const ChatPrompt chat(job.model_dir, options.text("chat-template"), options.text("system"));
+  job.prompts = read_prompts(options, tokenizer, chat, config.vocab_size, job.command == "score");
   if (job.command == "generate") apply_max_length(checked.settings, job);
   if (!job.stop.empty() && !tokenizer)
     throw Error("--stop", "needs a tokenizer, and the model directory has no tokenizer.json", "--tokenizer DIR|FILE");

@@ -15,7 +15,6 @@ constexpr auto kLauncher = OptionGoal::kLauncher;
 constexpr auto kJob = OptionGoal::kJob;
 constexpr auto kBoth = OptionGoal::kBoth;
 
-constexpr std::string_view kNoChat = "this version has no chat templates";
 constexpr std::string_view kNoCompiler = "this version compiles no programs";
 
 std::vector<OptionRow> launch_rows() {
@@ -143,9 +142,9 @@ std::vector<OptionRow> generate_rows() {
       {"prompt-file", kText, kG, kJob, "FILE", "", "", "file that is the prompt, byte for byte", {}, ""},
       {"input", kText, kG, kJob, "FILE.jsonl", "", "", "prompts, one JSON object a line", {}, ""},
       {"ids", kText, kG, kJob, "1,2,3", "", "", "the prompt as token ids", {}, ""},
-      {"chat", kFlag, kG, kJob, "", "", "", "the prompt is a message to the assistant", {}, kNoChat},
-      {"system", kText, kG, kJob, "TEXT", "", "", "system message of --chat", {}, kNoChat},
-      {"chat-template", kText, kG, kJob, "FILE", "", "", "template of --chat", {}, kNoChat},
+      {"chat", kFlag, kG, kJob, "", "", "", "the prompt is a message to the assistant", {}, ""},
+      {"system", kText, kG, kJob, "TEXT", "", "", "system message of --chat", {}, ""},
+      {"chat-template", kText, kG, kJob, "FILE", "", "", "template of --chat", {}, ""},
       {"max-new-tokens", kCount, kG, kJob, "N", "", "generation_config.json, else 20", "tokens to generate at most", {}, ""},
       {"do-sample", kFlag, kG, kJob, "", "", "generation_config.json, else false", "sample instead of greedy", {}, ""},
       {"temperature", kNumber, kG, kJob, "X", "", "generation_config.json, else 1", "divides the logits; 0 = greedy", {}, ""},

@@ -12,16 +12,26 @@ constexpr int64_t kLargestPromptFile = int64_t{64} << 20;
 
 class PromptReader {
  public:
-  PromptReader(std::shared_ptr<const Tokenizer> tokenizer, int64_t vocab_size, bool score)
-      : tokenizer_(std::move(tokenizer)), vocab_size_(vocab_size), score_(score) {}
+  PromptReader(std::shared_ptr<const Tokenizer> tokenizer, const ChatPrompt& chat, bool texts_are_messages, int64_t vocab_size,
+               bool score)
+      : tokenizer_(std::move(tokenizer)),
+        chat_(chat),
+        texts_are_messages_(texts_are_messages),
+        vocab_size_(vocab_size),
+        score_(score) {}
 
   JobPrompt from_text(const std::string& text) const {
+    // A template writes the special tokens itself.
+    return texts_are_messages_ ? encoded(chat_.text_of_user(text), false) : encoded(text, true);
+  }
+
+  JobPrompt encoded(const std::string& text, bool add_special) const {
     if (!tokenizer_)
       throw Error("", "a text needs a tokenizer, and the model directory has no tokenizer.json",
                   "--tokenizer DIR|FILE, or ids");
     JobPrompt prompt;
     prompt.text = text;
-    prompt.ids = tokenizer_->encode(text, true);
+    prompt.ids = tokenizer_->encode(text, add_special);
     check(prompt.ids);
     return prompt;
   }
@@ -36,10 +46,11 @@ class PromptReader {
       throw Error("", sources.empty() ? "has none of `prompt`, `messages`, `ids`"
                                       : "has both `" + sources[0] + "` and `" + sources[1] + "`");
     }
-    if (sources[0] == "messages") throw Error("", "`messages`: this version has no chat templates");
     if (sources[0] == "text" && !score_) throw Error("", "`text` is for score and tokenize; a prompt to continue is `prompt`");
     const Json& value = object[sources[0]];
-    JobPrompt prompt = sources[0] == "ids" ? from_id_list(value) : from_text(text_of(value, sources[0]));
+    JobPrompt prompt = sources[0] == "ids"        ? from_id_list(value)
+                       : sources[0] == "messages" ? encoded(chat_.text(OrderedJson::parse(value.dump())), false)
+                                                  : from_text(text_of(value, sources[0]));
     if (object.contains("max_new_tokens")) {
       const Json& count = object["max_new_tokens"];
       if (!count.is_number_integer() || count < 1 || count > INT32_MAX)
@@ -94,6 +105,8 @@ class PromptReader {
   }
 
   std::shared_ptr<const Tokenizer> tokenizer_;
+  const ChatPrompt& chat_;
+  bool texts_are_messages_;
   int64_t vocab_size_;
   bool score_;
 };
@@ -111,9 +124,16 @@ std::string prompt_source(const Options& options) {
 }  // namespace
 
 std::vector<JobPrompt> read_prompts(const Options& options, const std::shared_ptr<const Tokenizer>& tokenizer,
-                                    int64_t vocab_size, bool score) {
+                                    const ChatPrompt& chat, int64_t vocab_size, bool score) {
   const std::string source = prompt_source(options);
-  const PromptReader reader(tokenizer, vocab_size, score);
+  if (options.flag("chat") && source == "ids")
+    throw Error("--chat", "is for texts, and the prompt is given as ids", "--prompt TEXT");
+  if (!options.flag("chat") && source != "input") {
+    for (const char* name : {"system", "chat-template"}) {
+      if (options.given(name)) throw Error("--" + std::string(name), "is for messages", "add --chat");
+    }
+  }
+  const PromptReader reader(tokenizer, chat, options.flag("chat"), vocab_size, score);
   std::vector<JobPrompt> prompts;
   if (source == "input") {
     read_jsonl(options.text("input"), [&](const Json& object, int64_t) { prompts.push_back(reader.from_json(object)); });

@@ -3,6 +3,7 @@
 #include <memory>
 #include <vector>
 
+#include "launcher/chat_prompt.h"
 #include "launcher/options.h"
 #include "runtime/job.h"
 #include "runtime/tokenizer.h"
@@ -13,6 +14,6 @@ namespace tp {
 // null when no text has to be encoded. `score` also takes {"text": …}. Throws Error: no or several sources, text without a
 // tokenizer, ids beyond the vocabulary, an empty prompt; of a file all bad lines at once.
 std::vector<JobPrompt> read_prompts(const Options& options, const std::shared_ptr<const Tokenizer>& tokenizer,
-                                    int64_t vocab_size, bool score);
+                                    const ChatPrompt& chat, int64_t vocab_size, bool score);
 
 }  // namespace tp

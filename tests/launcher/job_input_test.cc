@@ -23,7 +23,7 @@ std::string write_file(const std::string& name, const std::string& content) {
 std::vector<JobPrompt> prompts(const std::vector<std::string>& arguments) {
   std::vector<std::string> all = {"generate"};
   all.insert(all.end(), arguments.begin(), arguments.end());
-  return read_prompts(parse_options(all), nullptr, 100, false);
+  return read_prompts(parse_options(all), nullptr, ChatPrompt("/nowhere", "", ""), 100, false);
 }
 
 std::string refusal(const std::vector<std::string>& arguments) {
@@ -75,10 +75,24 @@ TEST(Prompts, OfAFileAreRefusedAllAtOnceWithLineNumbers) {
                                          "  line 6: unknown key `idz`; did you mean `ids`?\n"
                                          "  line 7: `max_new_tokens`: 0 is not a whole number, 1 or more\n"
                                          "  line 8: has both `prompt` and `ids`\n"
-                                         "  line 9: `messages`: this version has no chat templates\n"
+                                         "  line 9: `messages` is not a list of messages\n"
                                          "  fix: mend these lines; nothing was started"));
   EXPECT_EQ(refusal({"--input", write_file("empty.jsonl", "\n")}),
             ::testing::TempDir() + "empty.jsonl: has no line\n  fix: one JSON object per line");
+}
+
+TEST(ChatPrompt, UsesTheModelsTemplateAndSpecialTokens) {
+  const std::string dir = ::testing::TempDir() + "chat";
+  std::filesystem::create_directories(dir);
+  std::ofstream(dir + "/tokenizer_config.json")
+      << R"({"bos_token": {"content": "<s>"}, "chat_template": [{"name": "default", "template": "{{ bos_token }}{% for m in messages %}[{{ m.role }}] {{ m.content }}\n{% endfor %}{% if add_generation_prompt %}[assistant]{% endif %}"}]})";
+  EXPECT_EQ(ChatPrompt(dir, "", "").text_of_user("hi"), "<s>[user] hi\n[assistant]");
+  EXPECT_EQ(ChatPrompt(dir, "", "be short").text_of_user("hi"), "<s>[system] be short\n[user] hi\n[assistant]");
+  const std::string file = write_file("own.jinja", "{{ messages[0].content }}!");
+  EXPECT_EQ(ChatPrompt(dir, file, "").text_of_user("hi"), "hi!");
+  EXPECT_THROW(ChatPrompt("/nowhere", "", "").text_of_user("hi"), Error);
+  EXPECT_EQ(refusal({"--prompt", "x", "--system", "y"}), "--system: is for messages\n  fix: add --chat");
+  EXPECT_EQ(refusal({"--ids", "1", "--chat"}), "--chat: is for texts, and the prompt is given as ids\n  fix: --prompt TEXT");
 }
 
 class SettingsTest : public ::testing::Test {
