@@ -56,8 +56,6 @@ int run_program(const Options& options) {
 
 int run_model(const Options& options) {
   const LaunchSettings settings = launch_settings(options, whole_environment());
-  if (settings.device.device != "cpu")
-    throw Error("--device", "this version runs " + options.command + " on the CPU", "--device cpu");
   const CheckedJob checked = make_job(options, settings);
   tell(options, settings.device.note);
   for (const std::string& note : checked.notes) tell(options, note);

@@ -59,7 +59,8 @@ Finding look_at_root(const Options& options) {
 Finding look_at_cores(const LaunchSettings& settings) {
   const std::vector<Cpu> cpus = usable_cpus();
   std::string text = std::to_string(settings.cores) + " cores, " + std::to_string(cpus.size()) + " CPUs; " +
-                     std::to_string(settings.nproc) + " ranks of " + std::to_string(settings.threads) + " threads:";
+                     std::to_string(settings.nproc) + (settings.nproc == 1 ? " rank of " : " ranks of ") +
+                     std::to_string(settings.threads) + (settings.threads == 1 ? " thread:" : " threads:");
   for (int rank = 0; rank < settings.nproc && rank < 8; ++rank) {
     text += " rank " + std::to_string(rank) + " on";
     for (int cpu : cpus_of_rank(cpus, rank, settings.nproc, settings.threads)) text += " " + std::to_string(cpu);

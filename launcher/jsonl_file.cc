@@ -37,6 +37,7 @@ void read_jsonl(const std::string& path, const std::function<void(const Json& ob
     if (!file) throw Error(path, "cannot be read", "give a file of one JSON object per line");
   }
   std::istream& in = path == "-" ? std::cin : file;
+  const std::string name = path == "-" ? "standard input" : path;
   std::vector<std::string> problems;
   int64_t number = 0, objects = 0;
   for (std::string line; std::getline(in, line);) {
@@ -54,9 +55,9 @@ void read_jsonl(const std::string& path, const std::function<void(const Json& ob
     std::string text = std::to_string(problems.size()) + (problems.size() == 1 ? " bad line" : " bad lines");
     for (size_t i = 0; i < problems.size() && i < kShownLines; ++i) text += "\n  " + problems[i];
     if (problems.size() > kShownLines) text += "\n  … and " + std::to_string(problems.size() - kShownLines) + " more";
-    throw Error(path, text, "mend these lines; nothing was started");
+    throw Error(name, text, "mend these lines; nothing was started");
   }
-  if (objects == 0) throw Error(path, "has no line", "one JSON object per line");
+  if (objects == 0) throw Error(name, "has no line", "one JSON object per line");
 }
 
 void require_known_keys(const Json& object, const std::vector<std::string>& known) {

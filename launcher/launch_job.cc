@@ -91,6 +91,15 @@ void add_mpi_command(const Options& options, const LaunchSettings& settings, con
   }
 }
 
+// What libtpu reads, for a rank that talks to it directly. How it is tuned the user may have set.
+Environment chip_environment(const LaunchEnv& env, const Environment& preset, int local_rank) {
+  Environment chip = libtpu_environment(env, local_rank);
+  for (const char* tuning : {"LIBTPU_INIT_ARGS", "TPU_PREMAPPED_BUFFER_SIZE", "ALLOW_MULTIPLE_LIBTPU_LOAD"}) {
+    if (preset.contains(tuning)) chip.erase(tuning);
+  }
+  return chip;
+}
+
 void print_dry_run(const Launch& launch, const std::vector<std::string>& program) {
   const auto print = [](const char* title, const Environment& variables) {
     std::printf("# %s\n", title);
@@ -129,9 +138,12 @@ int run_on_ranks(const Options& options, const LaunchSettings& settings, const s
   request.grace_s = settings.grace_s;
   request.input = input;
   request.control = launch.control;
+  // A program after `--` brings torch_tpu, which exports these by itself.
+  const bool on_chips = settings.device.device == "tpu" && !options.has_program;
   request.start_of = [&](const std::vector<RankHello>& places, size_t rank) {
     RankStart start{program, launch.env.common, launch.unset, settings.threads};
     start.env.merge(place_environment(places, rank));
+    if (on_chips) start.env.merge(chip_environment(launch.env, preset, places[rank].local_rank));
     return start;
   };
   for (const std::string& note : launch.env.notes) console.note(note);

@@ -5,6 +5,7 @@
 
 #include "launcher/chat_prompt.h"
 #include "launcher/checked_model.h"
+#include "launcher/libtpu.h"
 #include "launcher/program_path.h"
 #include "launcher/prompts.h"
 #include "runtime/tokenizer.h"
@@ -120,10 +121,21 @@ void refuse_misplaced(const Options& options) {
   if (*options.count("batch") < 1) throw Error("--batch", "0 is not a number of prompts", "1 or more");
 }
 
+// Chips run compiled programs, the CPU runs op by op.
+void refuse_for_device(const Options& options, const std::string& device) {
+  if (device == "tpu" && options.flag("disable-compile"))
+    throw Error("--disable-compile", "chips run compiled programs only", "leave it out, or --device cpu, which runs op by op");
+  for (const char* option : {"compile-cache", "dump-hlo"}) {
+    if (device == "cpu" && options.given(option))
+      throw Error("--" + std::string(option), "the CPU runs op by op, without compiled programs", "leave it out");
+  }
+}
+
 }  // namespace
 
 CheckedJob make_job(const Options& options, const LaunchSettings& launch) {
   refuse_misplaced(options);
+  refuse_for_device(options, launch.device.device);
   CheckedJob checked;
   Job& job = checked.job;
   const CheckedModel model = check_model(options, launch.world_size());
@@ -138,6 +150,9 @@ CheckedJob make_job(const Options& options, const LaunchSettings& launch) {
   job.dtype = options.text("dtype");
   job.load_format = options.text("load-format");
   job.device = launch.device.device;
+  if (job.device == "tpu") job.pjrt_plugin = launch.pjrt_plugin.empty() ? find_libtpu() : launch.pjrt_plugin;
+  job.compile_cache = absolute(options.text("compile-cache"));
+  job.dump_hlo = absolute(options.text("dump-hlo"));
   job.threads = launch.threads;
   job.timeout_s = launch.timeout_s;
   job.max_new_tokens = checked.settings.max_new_tokens;

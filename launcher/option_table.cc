@@ -15,8 +15,6 @@ constexpr auto kLauncher = OptionGoal::kLauncher;
 constexpr auto kJob = OptionGoal::kJob;
 constexpr auto kBoth = OptionGoal::kBoth;
 
-constexpr std::string_view kNoCompiler = "this version compiles no programs";
-
 std::vector<OptionRow> launch_rows() {
   constexpr auto kG = OptionGroup::kLaunch;
   return {
@@ -129,8 +127,9 @@ std::vector<OptionRow> model_rows() {
        "this version keeps weights as they are stored"},
       {"load-format", kText, kG, kJob, "mmap|copy", "mmap", "", "map the checkpoint or copy it", {"mmap", "copy"}, ""},
       {"tokenizer", kText, kG, kBoth, "DIR|FILE", "", "the model's", "a tokenizer.json or a directory that has one", {}, ""},
-      {"tp", kCount, kG, kLauncher, "N", "", "--nproc-per-node", "tp_size of `plan`", {}, ""},
-      {"topology", kText, kG, kLauncher, "NAME", "", "", "topology of `plan aot`", {}, kNoCompiler},
+      {"tp", kCount, kG, kLauncher, "N", "", "--nproc-per-node, else the devices of --topology", "tp_size of `plan`", {}, ""},
+      {"topology", kText, kG, kLauncher, "NAME", "", "", "plan: chips of one host, such as v5e:2x2", {}, ""},
+      {"prefill", kText, kG, kLauncher, "128,512", "", "every bucket of the cache", "plan aot: prompt lengths", {}, ""},
       {"kernels", kText, kG, kJob, "DIR", "", "", "kernels for the chips", {}, "this version has no kernels"},
   };
 }
@@ -185,9 +184,9 @@ std::vector<OptionRow> generate_rows() {
        {},
        ""},
       {"batch", kCount, kG, kJob, "N", "1", "", "prompts in flight", {}, ""},
-      {"disable-compile", kFlag, kG, kJob, "", "", "", "run op by op", {}, kNoCompiler},
-      {"compile-cache", kText, kG, kJob, "DIR", "", "", "keep compiled programs in DIR", {}, kNoCompiler},
-      {"dump-hlo", kText, kG, kJob, "DIR", "", "", "write the programs to DIR", {}, kNoCompiler},
+      {"disable-compile", kFlag, kG, kJob, "", "", "", "run op by op", {}, ""},
+      {"compile-cache", kText, kG, kJob, "DIR", "", "", "keep compiled programs in DIR", {}, ""},
+      {"dump-hlo", kText, kG, kJob, "DIR", "", "", "write the programs' StableHLO to DIR", {}, ""},
       {"prefix-cache",
        kFlag,
        kG,

@@ -1,11 +1,12 @@
 #include "launcher/plan_commands.h"
 
-#include <algorithm>
 #include <cstdio>
 #include <fstream>
 
 #include "launcher/checked_model.h"
 #include "launcher/model_path.h"
+#include "launcher/plan_aot.h"
+#include "launcher/plan_tp_size.h"
 #include "launcher/program_path.h"
 #include "sharding/error.h"
 #include "sharding/plan_check.h"
@@ -16,29 +17,6 @@
 namespace tp {
 namespace fs = std::filesystem;
 namespace {
-
-constexpr int64_t kMostChips = 4096;
-
-// --tp, else --nproc-per-node, else 1; they may not disagree.
-int tp_size_of(const Options& options) {
-  const auto tp = options.count("tp");
-  std::optional<int64_t> nproc;
-  if (options.given("nproc-per-node") && options.text("nproc-per-node") != "auto") {
-    nproc = std::atoll(options.text("nproc-per-node").c_str());
-    if (*nproc < 1)
-      throw Error("--nproc-per-node", "`" + options.text("nproc-per-node") + "` is not a number of ranks",
-                  "a whole number, 1 or more");
-  }
-  if (tp && nproc && *tp != *nproc) {
-    throw Error("--tp", std::to_string(*tp) + " and --nproc-per-node " + std::to_string(*nproc) + " disagree",
-                "leave one of them out");
-  }
-  const int64_t size = tp ? *tp : nproc.value_or(1);
-  if (size < 1 || size > kMostChips)
-    throw Error(tp ? "--tp" : "--nproc-per-node", std::to_string(size) + " is not a number of chips",
-                "a whole number from 1 to " + std::to_string(kMostChips));
-  return static_cast<int>(size);
-}
 
 bool has_weights(const fs::path& model) {
   std::error_code ignored;
@@ -74,7 +52,7 @@ PlannedModel planned_model(const Options& options, int tp_size) {
 
 // The plan must be valid; its notes are told.
 PlanReport report_of(const Options& options) {
-  const PlannedModel planned = planned_model(options, tp_size_of(options));
+  const PlannedModel planned = planned_model(options, plan_tp_size(options));
   for (const std::string& note : planned.plan.plan.notes) std::fprintf(stderr, "tprun: %s\n", note.c_str());
   return plan_report(planned.plan, planned.config, planned.dtype, planned.lm_head_stored);
 }
@@ -117,7 +95,7 @@ int suggest(const Options& options) {
       throw Error("--" + std::string(option), "plan suggest makes a plan of its own",
                   "plan check or plan show, with --plan auto for the suggested one");
   }
-  const int tp_size = tp_size_of(options);
+  const int tp_size = plan_tp_size(options);
   const fs::path model = resolve_model(options.text("model"), true);
   const ModelConfig config = load_model_config(model);
   const bool lm_head_stored = has_weights(model) ? open_checkpoint(model).find("lm_head.weight") != nullptr  //
@@ -133,7 +111,7 @@ int run_plan(const Options& options) {
   if (options.action == "check") return check(options);
   if (options.action == "show") return show(options);
   if (options.action == "suggest") return suggest(options);
-  throw Error("plan " + options.action, "this version does not have it yet", "plan check, plan show, plan suggest");
+  return plan_aot(options);
 }
 
 }  // namespace tp

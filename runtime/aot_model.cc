@@ -3,6 +3,7 @@
 #include "sharding/checkpoint.h"
 #include "sharding/error.h"
 #include "sharding/plan_check.h"
+#include "sharding/plan_suggest.h"
 
 namespace tp {
 namespace {
@@ -26,8 +27,8 @@ DType dtype_of(const AotRequest& request, const ModelConfig& config, const std::
 
 AotModel::AotModel(const AotRequest& request, int tp_size) : config_(load_model_config(request.model)) {
   const std::optional<Checkpoint> checkpoint = checkpoint_of(request.model);
-  plan_ = resolve_plan(load_plan(request.plan, config_, request.plans_dir), config_, tp_size);
   const bool head_stored = checkpoint ? checkpoint->find("lm_head.weight") != nullptr : !config_.tie_word_embeddings;
+  plan_ = resolve_plan(load_or_suggest_plan(request.plan, config_, request.plans_dir, tp_size, head_stored), config_, tp_size);
   require_valid_plan(plan_, config_, head_stored);
   const DType dtype = dtype_of(request, config_, checkpoint);
   table_ = std::make_unique<ParameterTable>(plan_, config_, 0);

@@ -10,7 +10,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // The layout of the JSON below. A worker of another build is refused rather than run with half of its settings.
-constexpr int kJobVersion = 1;
+constexpr int kJobVersion = 2;
 
 // One list of the fields serves both directions: `field(name, member)`.
 template <typename Options, typename Field>
@@ -48,6 +48,9 @@ void job_fields(JobType& job, Field&& field) {
   field("dtype", job.dtype);
   field("load_format", job.load_format);
   field("device", job.device);
+  field("pjrt_plugin", job.pjrt_plugin);
+  field("compile_cache", job.compile_cache);
+  field("dump_hlo", job.dump_hlo);
   field("threads", job.threads);
   field("timeout_s", job.timeout_s);
   field("prompts", job.prompts);

@@ -28,6 +28,9 @@ struct Job {
   std::string dtype = "auto";
   std::string load_format = "mmap";
   std::string device = "cpu";
+  std::string pjrt_plugin;    // --device tpu: path of the plugin that runs the chips
+  std::string compile_cache;  // directory of compiled programs; empty = none
+  std::string dump_hlo;       // directory for the programs' text; empty = none
   int threads = 1;
   double timeout_s = 0;
 

@@ -1,8 +1,11 @@
 #include "runtime/job_run.h"
 
 #include <algorithm>
+#include <chrono>
+#include <cstdio>
 
 #include "runtime/bench.h"
+#include "runtime/engine_compiled.h"
 #include "runtime/engine_eager.h"
 #include "runtime/generate_output.h"
 #include "runtime/output_file.h"
@@ -48,6 +51,21 @@ int64_t cache_len(const Job& job) {
   return longest;
 }
 
+std::unique_ptr<Engine> make_engine(const Job& job, const RankModel& model, Communicator& communicator) {
+  if (job.device == "cpu") return make_eager_engine(model, communicator, slots(job), cache_len(job));
+  PjrtClientOptions client;
+  if (job.timeout_s > 0) client.timeout = std::chrono::milliseconds(static_cast<int64_t>(job.timeout_s * 1000));
+  CompiledEngineOptions options;
+  options.slots = slots(job);
+  options.cache_len = cache_len(job);
+  options.compile_cache = job.compile_cache;
+  if (communicator.rank() == 0) options.dump_hlo = job.dump_hlo;  // every rank has the same text
+  options.warn = [rank = communicator.rank()](const std::string& text) {
+    std::fprintf(stderr, "tprun: rank %d: %s\n", rank, text.c_str());
+  };
+  return make_compiled_engine({&model}, PjrtClient::create(PjrtPlugin::load(job.pjrt_plugin), client), communicator, options);
+}
+
 GenerateResult run_generate(const Job& job, const RankModel& model, Engine& engine, Communicator& communicator,
                             const std::atomic<int>& stop_signal) {
   std::vector<GeneratePrompt> prompts;
@@ -67,7 +85,7 @@ int run_job(const Job& job, Communicator& communicator) {
   const RankModel model = load(job, communicator);
   // Not earlier: who waits for other ranks in MPI_Init, or reads a large checkpoint, looks at no flag.
   const std::atomic<int>& stop_signal = catch_stop_signals();
-  const std::unique_ptr<Engine> engine = make_eager_engine(model, communicator, slots(job), cache_len(job));
+  const std::unique_ptr<Engine> engine = make_engine(job, model, communicator);
   GenerateResult result;
   if (job.command == "generate") {
     result = run_generate(job, model, *engine, communicator, stop_signal);

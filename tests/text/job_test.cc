@@ -18,6 +18,9 @@ Job full_job() {
   job.dtype = "bfloat16";
   job.load_format = "copy";
   job.device = "tpu";
+  job.pjrt_plugin = "/lib/libtpu.so";
+  job.compile_cache = "/cache";
+  job.dump_hlo = "/hlo";
   job.threads = 3;
   job.timeout_s = 1.5;
   job.prompts = {{{1, 2, 3}, "h\u00e9\n", 7}, {{}, "", std::nullopt}};
@@ -38,9 +41,10 @@ Job full_job() {
 }
 
 constexpr char kFullJob[] =
-    R"({"job_version":1,"command":"generate","model_dir":"/models/a b","plan":{"plan":"my.yaml",)"
+    R"({"job_version":2,"command":"generate","model_dir":"/models/a b","plan":{"plan":"my.yaml",)"
     R"("overrides":["layers.*.mlp.up_proj=replicated"],"tied":1},"plans_dir":"/plans","tokenizer":"/models/tokenizer.json",)"
-    R"("dtype":"bfloat16","load_format":"copy","device":"tpu","threads":3,"timeout_s":1.5,)"
+    R"("dtype":"bfloat16","load_format":"copy","device":"tpu","pjrt_plugin":"/lib/libtpu.so",)"
+    R"("compile_cache":"/cache","dump_hlo":"/hlo","threads":3,"timeout_s":1.5,)"
     R"("prompts":[{"ids":[1,2,3],"text":"hé\n","max_new_tokens":7},{"ids":[],"text":"","max_new_tokens":null}],)"
     R"("max_new_tokens":5,"cache_len":64,"batch":2,"sampling":{"do_sample":true,"temperature":0.7,"top_k":50,"top_p":0.9,)"
     R"("min_p":0.05,"repetition_penalty":1.1,"seed":18446744073709551615},"eos_token_ids":[7,9],"stop":["\n\n"],)"
@@ -69,9 +73,9 @@ TEST(Job, RefusesAnotherVersion) {
     job_from_json(R"({"job_version":99})");
     FAIL();
   } catch (const Error& e) {
-    EXPECT_EQ(e.text(), "job: version 99 of the job is not 1\n  fix: tprun and tprun-rank must come from the same build");
+    EXPECT_EQ(e.text(), "job: version 99 of the job is not 2\n  fix: tprun and tprun-rank must come from the same build");
   }
-  EXPECT_THROW(job_from_json(R"({"job_version":1})"), Error);
+  EXPECT_THROW(job_from_json(R"({"job_version":2})"), Error);
   EXPECT_THROW(job_from_json(""), Error);
   EXPECT_THROW(job_from_json("[1"), Error);
 }
