@@ -23,7 +23,7 @@ const tp::ModelConfig& dense() {
 const tp::ModelConfig& experts() {
   static const tp::ModelConfig config = tp::parse_model_config(
       R"({"model_type": "mixtral", "vocab_size": 64, "hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2,
-          "num_attention_heads": 3, "num_key_value_heads": 3, "max_position_embeddings": 32, "rms_norm_eps": 1e-5,
+          "num_attention_heads": 3, "num_key_value_heads": 3, "head_dim": 8, "max_position_embeddings": 32, "rms_norm_eps": 1e-5,
           "rope_theta": 10000.0, "tie_word_embeddings": false, "hidden_act": "silu", "num_local_experts": 4,
           "num_experts_per_tok": 2})",
       "config.json");

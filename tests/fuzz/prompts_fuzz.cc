@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "launcher/chat_prompt.h"
 #include "launcher/prompts.h"
 #include "sharding/error.h"
 
@@ -24,8 +25,9 @@ std::string path_of(const uint8_t* data, size_t size) {
 // A JSONL file of prompts is refused with an Error or gives prompts whose ids are in the vocabulary.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const tp::Options options = tp::parse_options({"generate", "--input", path_of(data, size)});
+  const tp::ChatPrompt no_chat("/nonexistent", "", "");
   try {
-    for (const tp::JobPrompt& prompt : tp::read_prompts(options, nullptr, kVocabSize, false)) {
+    for (const tp::JobPrompt& prompt : tp::read_prompts(options, nullptr, no_chat, kVocabSize, false)) {
       for (const auto id : prompt.ids) {
         if (id < 0 || id >= kVocabSize) std::abort();
       }
