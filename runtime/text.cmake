@@ -10,5 +10,5 @@ tp_library(tp_text
     text/added_tokens.cc text/bpe.cc text/bpe_merges.cc text/byte_level.cc text/byte_tokens.cc text/decode_filters.cc
     text/decoder.cc text/json_node.cc text/metaspace.cc text/model.cc text/normalizer.cc text/pattern.cc
     text/post_processor.cc text/pre_tokenizer.cc text/precompiled.cc text/regex.cc text/regex_sets.cc text/regex_syntax.cc text/split.cc
-    text/unicode.cc text/unicode_tables.cc text/unigram.cc text/utf8.cc text/vocabulary.cc text/word_models.cc
+    text/tokenizer_file.cc text/unicode.cc text/unicode_tables.cc text/unigram.cc text/utf8.cc text/vocabulary.cc text/word_models.cc
   LINK tp_sharding nlohmann_json::nlohmann_json PkgConfig::PCRE2 PkgConfig::UTF8PROC)

@@ -12,6 +12,7 @@
 #include "runtime/text/normalizer.h"
 #include "runtime/text/post_processor.h"
 #include "runtime/text/pre_tokenizer.h"
+#include "runtime/text/tokenizer_file.h"
 #include "runtime/text/utf8.h"
 #include "sharding/error.h"
 #include "sharding/json_document.h"
@@ -40,8 +41,8 @@ std::unique_ptr<Part> read_part(const JsonNode& root, const std::string& key, st
 class HfTokenizer : public Tokenizer {
  public:
   // "truncation" and "padding" are left out: transformers sets both for each call and by default neither.
-  explicit HfTokenizer(const JsonNode& root)
-      : model_(read_model(root.at("model"))),
+  HfTokenizer(const JsonNode& root, ModelTables& tables)
+      : model_(read_model(root.at("model"), tables)),
         normalizer_(read_part(root, "normalizer", read_normalizer)),
         pre_tokenizer_(read_part(root, "pre_tokenizer", read_pre_tokenizer)),
         post_processor_(read_part(root, "post_processor", read_post_processor)),
@@ -149,9 +150,6 @@ std::unique_ptr<StreamDecoder> HfTokenizer::stream(bool skip_special) const {
   return std::make_unique<HfStreamDecoder>(*this, skip_special);
 }
 
-// A vocabulary of 260 thousand tokens with its merges has 2.3 million values.
-constexpr JsonLimits kLimits = {.values = 20'000'000, .size_bytes = int64_t{512} << 20};
-
 }  // namespace
 
 std::shared_ptr<const Tokenizer> Tokenizer::load(const std::filesystem::path& path) {
@@ -159,8 +157,12 @@ std::shared_ptr<const Tokenizer> Tokenizer::load(const std::filesystem::path& pa
   if (!std::filesystem::exists(file)) {
     throw Error(file.string(), "there is no such file", "give a tokenizer.json, or a directory that has one, with --tokenizer");
   }
-  const Json json = read_json_file(file, kLimits);
-  return std::make_shared<HfTokenizer>(JsonNode(json, file.string()));
+  return parse(read_text_file(file, kTokenizerFileLimits.size_bytes), file.string());
+}
+
+std::shared_ptr<const Tokenizer> Tokenizer::parse(std::string_view text, const std::string& name) {
+  TokenizerFile file = read_tokenizer_file(text, name);
+  return std::make_shared<HfTokenizer>(JsonNode(file.document, name), file.tables);
 }
 
 }  // namespace tp

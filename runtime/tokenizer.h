@@ -17,6 +17,8 @@ class Tokenizer {
   // `path` is a tokenizer.json or a directory that has one. Throws Error: missing file, bad JSON (line and column), a
   // component that is not supported (by its type name).
   static std::shared_ptr<const Tokenizer> load(const std::filesystem::path& path);
+  // The same for the file's text; messages call it `name`.
+  static std::shared_ptr<const Tokenizer> parse(std::string_view text, const std::string& name);
   virtual ~Tokenizer() = default;
 
   // Ids of `text` (UTF-8; broken bytes are U+FFFD). With `add_special` the template post-processor adds its tokens.

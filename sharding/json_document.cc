@@ -49,34 +49,6 @@ std::string reason_of(const nlohmann::detail::exception& e) {
   return at == std::string::npos ? text : text.substr(at + 2);
 }
 
-// Builds the document; `open_` holds the arrays and objects that are not closed yet, by address: elements of a JSON array
-// do not move while one of them is open, since only the innermost one grows.
-class DocumentBuilder : public JsonReader {
- public:
-  using JsonReader::JsonReader;
-  Json take() { return std::move(root_); }
-
- protected:
-  void on_scalar(Json value) override { place(std::move(value)); }
-  void on_key(std::string key) override {
-    if (open_.back()->contains(key)) fail_at_key("duplicate key `" + key + "`");
-    key_ = std::move(key);
-  }
-  void on_start(bool object) override { open_.push_back(place(object ? Json::object() : Json::array())); }
-  void on_end() override { open_.pop_back(); }
-
- private:
-  Json* place(Json value) {
-    if (open_.empty()) return &(root_ = std::move(value));
-    if (open_.back()->is_array()) return &open_.back()->emplace_back(std::move(value));
-    return &((*open_.back())[key_] = std::move(value));
-  }
-
-  Json root_;
-  std::string key_;
-  std::vector<Json*> open_;
-};
-
 }  // namespace
 
 std::string line_and_column(std::string_view text, size_t offset) {
@@ -137,6 +109,14 @@ void JsonReader::fail_at_key(const std::string& what) {
   fail(what);
 }
 
+bool JsonReader::string(string_t& value) {
+  count_value();
+  ++depth_;
+  on_string(std::move(value));
+  --depth_;
+  return true;
+}
+
 bool JsonReader::key(string_t& value) {
   on_key(std::move(value));
   return true;
@@ -159,10 +139,21 @@ bool JsonReader::parse_error(std::size_t, const std::string&, const nlohmann::de
   fail("not valid JSON: " + reason_of(e));
 }
 
+void JsonDocumentReader::on_key(std::string key) {
+  if (open_.back()->contains(key)) fail_at_key("duplicate key `" + key + "`");
+  key_ = std::move(key);
+}
+
+Json* JsonDocumentReader::place(Json value) {
+  if (open_.empty()) return &(root_ = std::move(value));
+  if (open_.back()->is_array()) return &open_.back()->emplace_back(std::move(value));
+  return &((*open_.back())[key_] = std::move(value));
+}
+
 Json parse_json(std::string_view text, const std::string& path, const JsonLimits& limits) {
-  DocumentBuilder builder(text, path, limits);
-  builder.read();
-  return builder.take();
+  JsonDocumentReader reader(text, path, limits);
+  reader.read();
+  return reader.take();
 }
 
 std::string read_text_file(const std::filesystem::path& path, int64_t limit_bytes) {

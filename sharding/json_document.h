@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace tp {
 
@@ -44,6 +46,7 @@ class JsonReader : public nlohmann::json_sax<Json> {
 
  protected:
   virtual void on_scalar(Json value);
+  virtual void on_string(std::string value) { on_scalar(std::move(value)); }  // a scalar too, for readers of many
   virtual void on_key(std::string key);
   virtual void on_start(bool object);
   virtual void on_end();
@@ -55,7 +58,7 @@ class JsonReader : public nlohmann::json_sax<Json> {
   bool number_integer(number_integer_t value) override { return scalar(value); }
   bool number_unsigned(number_unsigned_t value) override { return scalar(value); }
   bool number_float(number_float_t value, const string_t&) override { return scalar(value); }
-  bool string(string_t& value) override { return scalar(std::move(value)); }
+  bool string(string_t& value) override;
   bool binary(binary_t&) override { return false; }
   bool key(string_t& value) override;
   bool start_object(std::size_t) override { return start(true); }
@@ -74,6 +77,28 @@ class JsonReader : public nlohmann::json_sax<Json> {
   const char* position_ = nullptr;
   int depth_ = 0;
   int64_t values_ = 0;
+};
+
+// Builds the document that parse_json gives. A subclass may keep parts of it for itself.
+class JsonDocumentReader : public JsonReader {
+ public:
+  using JsonReader::JsonReader;
+  Json take() { return std::move(root_); }
+
+ protected:
+  void on_scalar(Json value) override { place(std::move(value)); }
+  void on_key(std::string key) override;
+  void on_start(bool object) override { open_.push_back(place(object ? Json::object() : Json::array())); }
+  void on_end() override { open_.pop_back(); }
+
+ private:
+  Json* place(Json value);
+
+  Json root_;
+  std::string key_;
+  // The arrays and objects that are not closed yet, by address: elements of a JSON array do not move while one of them is
+  // open, since only the innermost one grows.
+  std::vector<Json*> open_;
 };
 
 }  // namespace tp

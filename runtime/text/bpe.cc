@@ -6,7 +6,6 @@
 #include "runtime/text/byte_tokens.h"
 #include "runtime/text/model.h"
 #include "runtime/text/utf8.h"
-#include "runtime/text/vocabulary.h"
 #include "sharding/error.h"
 
 namespace tp {
@@ -92,49 +91,27 @@ class Bpe : public TokenModel {
   ByteTokenIds bytes_;
 };
 
-// "left right" (older files) or ["left", "right"].
-bool read_pair(const Json& merge, std::string_view& left, std::string_view& right) {
-  if (merge.is_array()) {
-    if (merge.size() != 2 || !merge[0].is_string() || !merge[1].is_string()) return false;
-    left = merge[0].get_ref<const std::string&>();
-    right = merge[1].get_ref<const std::string&>();
-    return true;
-  }
-  if (!merge.is_string()) return false;
-  const std::string_view text = merge.get_ref<const std::string&>();
-  const size_t space = text.find(' ');
-  if (space == std::string_view::npos || text.find(' ', space + 1) != std::string_view::npos) return false;
-  left = text.substr(0, space);
-  right = text.substr(space + 1);
-  return true;
-}
-
-MergeTable read_merges(const JsonNode& node, const Vocabulary& vocabulary, const std::string& prefix) {
-  const Json& merges = node.value();
-  if (!merges.is_array()) node.fail("expected an array");
-  MergeTable table(merges.size());
+MergeTable merge_table(const ModelTables& tables, const Vocabulary& vocabulary, const std::string& prefix,
+                       const std::string& file) {
+  MergeTable table(tables.merges.size());
   std::string merged;
   int32_t rank = 0;
-  for (size_t i = 0; i < merges.size(); ++i) {
-    const auto fail = [&](const std::string& what) {
-      JsonNode(merges[i], node.file(), "model.merges[" + std::to_string(i) + "]").fail(what);
-    };
-    if (merges[i].is_string() && merges[i].get_ref<const std::string&>().starts_with("#version")) continue;
-    std::string_view left, right;
-    if (!read_pair(merges[i], left, right)) fail("expected two tokens");
+  for (const auto& [left, right, index] : tables.merges) {
     merged = left;
-    merged += right.starts_with(prefix) ? right.substr(prefix.size()) : right;
-    for (const std::string_view token : {left, right, std::string_view(merged)}) {
-      if (vocabulary.id(token) < 0) fail("`" + std::string(token) + "` is not in the vocabulary");
+    merged += right.starts_with(prefix) ? std::string_view(right).substr(prefix.size()) : right;
+    const int32_t left_id = vocabulary.id(left), right_id = vocabulary.id(right), merged_id = vocabulary.id(merged);
+    if (left_id < 0 || right_id < 0 || merged_id < 0) {
+      const std::string& missing = left_id < 0 ? left : right_id < 0 ? right : merged;
+      throw Error(file, "model.merges[" + std::to_string(index) + "]: `" + missing + "` is not in the vocabulary");
     }
-    table.insert(vocabulary.id(left), vocabulary.id(right), {rank++, vocabulary.id(merged)});
+    table.insert(left_id, right_id, {rank++, merged_id});
   }
   return table;
 }
 
 }  // namespace
 
-std::unique_ptr<TokenModel> read_bpe(const JsonNode& node) {
+std::unique_ptr<TokenModel> read_bpe(const JsonNode& node, ModelTables& tables) {
   if (const auto dropout = node.find("dropout"); dropout && dropout->number() != 0.0) {
     dropout->fail("dropout makes the ids random and is not supported", "set it to null");
   }
@@ -145,8 +122,9 @@ std::unique_ptr<TokenModel> read_bpe(const JsonNode& node) {
   options.fuse_unk = node.flag("fuse_unk", false);
   options.byte_fallback = node.flag("byte_fallback", false);
   options.ignore_merges = node.flag("ignore_merges", false);
-  Vocabulary vocabulary(node.at("vocab"));
-  MergeTable merges = read_merges(node.at("merges"), vocabulary, options.continuing_subword_prefix);
+  Vocabulary vocabulary = tables.take_vocabulary(node);
+  if (!node.at("merges").value().is_array()) node.at("merges").fail("expected an array");
+  MergeTable merges = merge_table(tables, vocabulary, options.continuing_subword_prefix, node.file());
   return std::make_unique<Bpe>(std::move(vocabulary), std::move(merges), std::move(options), node.file());
 }
 

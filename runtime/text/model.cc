@@ -4,8 +4,8 @@
 
 namespace tp {
 
-std::unique_ptr<TokenModel> read_model(const JsonNode& node) {
-  using Reader = std::unique_ptr<TokenModel> (*)(const JsonNode&);
+std::unique_ptr<TokenModel> read_model(const JsonNode& node, ModelTables& tables) {
+  using Reader = std::unique_ptr<TokenModel> (*)(const JsonNode&, ModelTables&);
   static const std::map<std::string, Reader> kReaders = {
       {"BPE", read_bpe}, {"Unigram", read_unigram}, {"WordPiece", read_word_piece}, {"WordLevel", read_word_level}};
   const auto named = node.find("type");
@@ -13,7 +13,7 @@ std::unique_ptr<TokenModel> read_model(const JsonNode& node) {
   const std::string type = named ? named->text() : node.find("merges") ? "BPE" : type_of(node);
   const auto reader = kReaders.find(type);
   if (reader == kReaders.end()) node.fail("model \"" + type + "\" is not supported");
-  return reader->second(node);
+  return reader->second(node, tables);
 }
 
 }  // namespace tp

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/text/json_node.h"
+#include "runtime/text/tokenizer_file.h"
 
 namespace tp {
 
@@ -22,11 +23,12 @@ class TokenModel {
   virtual int32_t largest_id() const = 0;                         // -1 when there are none
 };
 
-// `node` is tokenizer.json's "model". Throws Error for a type that is not supported.
-std::unique_ptr<TokenModel> read_model(const JsonNode& node);
-std::unique_ptr<TokenModel> read_bpe(const JsonNode& node);
-std::unique_ptr<TokenModel> read_unigram(const JsonNode& node);
-std::unique_ptr<TokenModel> read_word_piece(const JsonNode& node);
-std::unique_ptr<TokenModel> read_word_level(const JsonNode& node);
+// `node` is tokenizer.json's "model", `tables` what was read of it beside the document. Throws Error for a type that is not
+// supported.
+std::unique_ptr<TokenModel> read_model(const JsonNode& node, ModelTables& tables);
+std::unique_ptr<TokenModel> read_bpe(const JsonNode& node, ModelTables& tables);
+std::unique_ptr<TokenModel> read_unigram(const JsonNode& node, ModelTables& tables);
+std::unique_ptr<TokenModel> read_word_piece(const JsonNode& node, ModelTables& tables);
+std::unique_ptr<TokenModel> read_word_level(const JsonNode& node, ModelTables& tables);
 
 }  // namespace tp

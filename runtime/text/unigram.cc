@@ -132,13 +132,16 @@ class Unigram : public TokenModel {
 
 }  // namespace
 
-std::unique_ptr<TokenModel> read_unigram(const JsonNode& node) {
+std::unique_ptr<TokenModel> read_unigram(const JsonNode& node, ModelTables&) {
   const JsonNode vocab = node.at("vocab");
   std::vector<Entry> entries;
-  for (const JsonNode& item : vocab.items()) {
-    const std::vector<JsonNode> pair = item.items();
-    if (pair.size() != 2) item.fail("expected [token, score]");
-    entries.push_back({pair[0].text(), pair[1].number()});
+  if (!vocab.value().is_array()) vocab.fail(std::string("expected an array, found ") + vocab.value().type_name());
+  entries.reserve(vocab.value().size());
+  for (const Json& pair : vocab.value()) {
+    if (!pair.is_array() || pair.size() != 2 || !pair[0].is_string() || !pair[1].is_number()) {
+      JsonNode(pair, node.file(), "model.vocab[" + std::to_string(entries.size()) + "]").fail("expected [token, score]");
+    }
+    entries.push_back({pair[0].get<std::string>(), pair[1].get<double>()});
   }
   std::optional<int32_t> unk_id;
   if (const auto unk = node.find("unk_id")) {

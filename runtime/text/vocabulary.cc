@@ -1,27 +1,34 @@
 #include "runtime/text/vocabulary.h"
 
-#include <algorithm>
+#include <utility>
 
 namespace tp {
 
-Vocabulary::Vocabulary(const JsonNode& node) {
-  if (!node.value().is_object()) node.fail("expected an object of tokens and ids");
-  int64_t largest = -1;
-  for (const auto& [token, id] : node.value().items()) {
-    if (!id.is_number_integer()) node.at(token).whole(0, kLargestTokenId);
-    const int64_t number = id.is_number_unsigned() && id.get<uint64_t>() > uint64_t{INT64_MAX} ? INT64_MAX : id.get<int64_t>();
-    if (number < 0 || number > kLargestTokenId) node.at(token).whole(0, kLargestTokenId);
-    largest = std::max(largest, number);
-  }
-  tokens_.resize(largest + 1);
-  known_.resize(largest + 1);
-  ids_.reserve(node.value().size());
-  for (const auto& [token, id] : node.value().items()) {
-    const auto number = id.get<int32_t>();
-    if (known_[number]) node.fail("`" + tokens_[number] + "` and `" + token + "` both have the id " + std::to_string(number));
-    known_[number] = true;
-    tokens_[number] = token;
-    ids_.emplace(tokens_[number], number);
+void Vocabulary::add(std::string token, int32_t id) {
+  if ((entries_.size() + 1) * 2 > slots_.size()) grow();
+  const uint32_t hash = hash_of(token);
+  const auto entry = static_cast<int32_t>(entries_.size());
+  slots_[slot_of(token, hash)] = {hash, entry};
+  entries_.push_back({std::move(token), id});
+  if (id > largest_id()) by_id_.resize(static_cast<size_t>(id) + 1, -1);
+  by_id_[id] = entry;
+}
+
+size_t Vocabulary::slot_of(std::string_view token, uint32_t hash) const {
+  const size_t mask = slots_.size() - 1;
+  size_t at = hash & mask;
+  while (slots_[at].entry >= 0 && (slots_[at].hash != hash || entries_[slots_[at].entry].token != token)) at = (at + 1) & mask;
+  return at;
+}
+
+void Vocabulary::grow() {
+  const std::vector<Slot> old = std::exchange(slots_, std::vector<Slot>(slots_.size() * 2));
+  const size_t mask = slots_.size() - 1;
+  for (const Slot& slot : old) {
+    if (slot.entry < 0) continue;
+    size_t at = slot.hash & mask;
+    while (slots_[at].entry >= 0) at = (at + 1) & mask;
+    slots_[at] = slot;
   }
 }
 

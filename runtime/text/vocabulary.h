@@ -1,41 +1,50 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
-
-#include "runtime/text/json_node.h"
 
 namespace tp {
 
 // Ids beyond this are a mistake in the file, not a vocabulary.
 inline constexpr int64_t kLargestTokenId = (int64_t{1} << 24) - 1;
 
-// Tokens and their ids. Ids may have gaps; no two tokens share one.
+// Tokens and their ids. Ids may have gaps; no two tokens share one. An open-addressing hash table: vocabularies have hundred
+// thousands of tokens, and loading one should not be felt.
 class Vocabulary {
  public:
-  Vocabulary() = default;
-  // {"token": id, …}
-  explicit Vocabulary(const JsonNode& node);
-  Vocabulary(Vocabulary&&) = default;
-  Vocabulary& operator=(Vocabulary&&) = default;
+  // Neither `token` nor `id`, 0..kLargestTokenId, is in the vocabulary yet.
+  void add(std::string token, int32_t id);
 
   int32_t id(std::string_view token) const {
-    const auto found = ids_.find(token);
-    return found == ids_.end() ? -1 : found->second;
+    const Slot& slot = slots_[slot_of(token, hash_of(token))];
+    return slot.entry < 0 ? -1 : entries_[slot.entry].id;
   }
   const std::string* token(int32_t id) const {
-    return id < 0 || id >= static_cast<int32_t>(tokens_.size()) || !known_[id] ? nullptr : &tokens_[id];
+    return id < 0 || id > largest_id() || by_id_[id] < 0 ? nullptr : &entries_[by_id_[id]].token;
   }
-  int32_t size() const { return static_cast<int32_t>(ids_.size()); }
-  int32_t largest_id() const { return static_cast<int32_t>(tokens_.size()) - 1; }
+  int32_t size() const { return static_cast<int32_t>(entries_.size()); }
+  int32_t largest_id() const { return static_cast<int32_t>(by_id_.size()) - 1; }
 
  private:
-  std::vector<std::string> tokens_;  // by id
-  std::vector<bool> known_;
-  std::unordered_map<std::string_view, int32_t> ids_;  // of views into tokens_
+  struct Entry {
+    std::string token;
+    int32_t id;
+  };
+  struct Slot {
+    uint32_t hash = 0;
+    int32_t entry = -1;
+  };
+  static uint32_t hash_of(std::string_view token) { return static_cast<uint32_t>(std::hash<std::string_view>()(token)); }
+  // Where `token` is, or the empty slot where it belongs.
+  size_t slot_of(std::string_view token, uint32_t hash) const;
+  void grow();
+
+  std::vector<Entry> entries_;                       // in the order they came
+  std::vector<int32_t> by_id_;                       // entries, -1 = a gap
+  std::vector<Slot> slots_ = std::vector<Slot>(16);  // a power of two, at least twice as many as entries
 };
 
 }  // namespace tp

@@ -1,7 +1,6 @@
 // WordPiece (BERT) and WordLevel.
 #include "runtime/text/model.h"
 #include "runtime/text/utf8.h"
-#include "runtime/text/vocabulary.h"
 #include "sharding/error.h"
 
 namespace tp {
@@ -10,8 +9,8 @@ namespace {
 // What both share: a vocabulary with a token for what is not in it.
 class WordVocabulary : public TokenModel {
  public:
-  explicit WordVocabulary(const JsonNode& node)
-      : vocabulary_(node.at("vocab")), unk_token_(node.at("unk_token").text()), file_(node.file()) {}
+  WordVocabulary(const JsonNode& node, ModelTables& tables)
+      : vocabulary_(tables.take_vocabulary(node)), unk_token_(node.at("unk_token").text()), file_(node.file()) {}
   int32_t token_to_id(std::string_view token) const override { return vocabulary_.id(token); }
   const std::string* id_to_token(int32_t id) const override { return vocabulary_.token(id); }
   int32_t size() const override { return vocabulary_.size(); }
@@ -42,8 +41,8 @@ class WordLevel : public WordVocabulary {
 // The longest token that the rest of the word begins with, again and again; a word with a rest that has none is unknown.
 class WordPiece : public WordVocabulary {
  public:
-  explicit WordPiece(const JsonNode& node)
-      : WordVocabulary(node),
+  WordPiece(const JsonNode& node, ModelTables& tables)
+      : WordVocabulary(node, tables),
         prefix_(node.at("continuing_subword_prefix").text()),
         longest_word_(node.at("max_input_chars_per_word").whole(0, INT32_MAX)) {}
 
@@ -83,11 +82,11 @@ class WordPiece : public WordVocabulary {
 
 }  // namespace
 
-std::unique_ptr<TokenModel> read_word_level(const JsonNode& node) {
-  return std::make_unique<WordLevel>(node);
+std::unique_ptr<TokenModel> read_word_level(const JsonNode& node, ModelTables& tables) {
+  return std::make_unique<WordLevel>(node, tables);
 }
-std::unique_ptr<TokenModel> read_word_piece(const JsonNode& node) {
-  return std::make_unique<WordPiece>(node);
+std::unique_ptr<TokenModel> read_word_piece(const JsonNode& node, ModelTables& tables) {
+  return std::make_unique<WordPiece>(node, tables);
 }
 
 }  // namespace tp
