@@ -1,5 +1,6 @@
 #include "runtime/bench.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -27,20 +28,28 @@ std::vector<GeneratePrompt> random_prompts(int64_t rows, int64_t length, int64_t
   return prompts;
 }
 
-// Bytes that this rank reads for one token of one sequence: each weight once, of the embedding table one row.
-int64_t weight_bytes_per_token(const RankModel& model) {
-  const int64_t element = size_bytes(model.weights.dtype());
-  const ParamId embedding = model.table.weight(Role::kEmbedding, -1);
-  int64_t elements = model.table.at(embedding).shape()[1];
-  for (ParamId id = 0; id < model.table.size(); ++id)
-    if (id != embedding) elements += model.table.at(id).elements();
-  return elements * element;
+// Bytes of a parameter that this rank reads for one token of one sequence, on average: of experts the chosen ones. Where the
+// embedding table is cut by rows its one row lies on one rank.
+int64_t bytes_read(const RankModel& model, ParamId id, int rank) {
+  const Parameter& parameter = model.table.at(id);
+  int64_t elements = parameter.elements();
+  if (is_expert_parameter(parameter.module.role)) elements = elements * model.config.moe->top_k / model.config.moe->num_experts;
+  if (parameter.module.role == Role::kEmbedding) {
+    const bool by_rows = !parameter.slice.whole() && parameter.slice.dim == 0;
+    elements = by_rows && rank != 0 ? 0 : parameter.shape()[1];
+  }
+  return elements * size_bytes(model.weights.dtype(parameter));
 }
 
-double seconds_of(const Communicator& communicator) {
-  double seconds = 0;
-  for (const auto& [name, count] : communicator.counts()) seconds += count.seconds;
-  return seconds;
+// Of this rank's weights, and of its cache in a step in the middle of the run, where layers with a window read no more of it.
+int64_t bytes_per_token(const Job& job, const RankModel& model, const Engine& engine, int rank) {
+  int64_t bytes = 0;
+  for (ParamId id = 0; id < model.table.size(); ++id) bytes += bytes_read(model, id, rank);
+  const int64_t cached = job.bench_prompt + job.bench_new / 2;
+  const int64_t position_bytes = engine.cache_bytes() / (engine.slots() * engine.cache_len() * model.config.num_layers());
+  for (const LayerConfig& layer : model.config.layers)
+    bytes += position_bytes * (layer.window > 0 ? std::min(layer.window, cached) : cached);
+  return bytes;
 }
 
 // Sum over the ranks.
@@ -76,23 +85,17 @@ int run_bench(const Job& job, const RankModel& model, Engine& engine, Communicat
   // First steps pay for pages and threads that later ones find ready.
   GenerateResult result = generate_random(std::min(kWarmUpPrompt, job.bench_prompt), std::min(kWarmUpNew, job.bench_new));
   if (result.stop_signal != 0) return result.stop_signal;
-  communicator.reset_counts();
   result = generate_random(job.bench_prompt, job.bench_new);
   if (result.stop_signal != 0) return result.stop_signal;
 
   const GenerateTimes& times = result.times;
-  const double collective_s = seconds_of(communicator);
   const int64_t anonymous = total(anonymous_bytes(), communicator);
   const double bandwidth = measure_read_bandwidth(job.threads, communicator);
-  // A step in the middle of the run reads the prompt and half of what is generated.
-  const int64_t cached = job.bench_prompt + job.bench_new / 2;
-  const int64_t cache_bytes = engine.cache_bytes() / (engine.slots() * engine.cache_len()) * cached;
-  const int64_t bytes = total(weight_bytes_per_token(model) + cache_bytes, communicator);
+  const int64_t bytes = total(bytes_per_token(job, model, engine, communicator.rank()), communicator);
   const double load_s = static_cast<double>(communicator.max(static_cast<int64_t>(model.load_s * 1e6))) / 1e6;
   if (communicator.rank() != 0) return 0;
 
   const double decode_rate = times.decode_s > 0 ? static_cast<double>(times.decode_tokens) / times.decode_s : 0.0;
-  const double all_s = times.prefill_s + times.decode_s;
   const Json run{
       {"tp_size", communicator.world_size()},
       {"prompt", job.bench_prompt},
@@ -103,7 +106,7 @@ int run_bench(const Job& job, const RankModel& model, Engine& engine, Communicat
       {"bytes_per_token", bytes},
       {"read_bandwidth_bytes_per_s", bandwidth},
       {"bandwidth_ratio", static_cast<double>(bytes) * decode_rate / bandwidth},
-      {"collective_ratio", all_s > 0 ? collective_s / all_s : 0.0},
+      {"collective_ratio", times.decode_s > 0 ? times.decode_collective_s / times.decode_s : 0.0},
       {"load_s", load_s},
       {"anonymous_bytes", anonymous}};
   if (job.bench_json) {

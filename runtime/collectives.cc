@@ -34,6 +34,12 @@ void Communicator::all_gather(const void* in, void* out, int64_t size_bytes) {
   gather_from_ranks(in, out, size_bytes);
 }
 
+double Communicator::seconds() const {
+  double seconds = 0;
+  for (const auto& [name, count] : counts_) seconds += count.seconds;
+  return seconds;
+}
+
 std::vector<int64_t> Communicator::collect(int64_t value) {
   std::vector<int64_t> values(static_cast<size_t>(world_size()));
   gather_from_ranks(&value, values.data(), sizeof(value));

@@ -46,10 +46,15 @@ class Communicator {
   // Ends the whole job with `code`; does not return. Other ranks are not left waiting.
   [[noreturn]] virtual void abort(int code) = 0;
 
+  // True for the rank whose error is the one to show: the first that asks, as far as the ranks can know. The errors of the
+  // others are mostly the same one or follow from it. Not collective.
+  virtual bool first_to_fail() { return true; }
+
   // A wait may last this long; 0 = for ever (a rank that waits for a user).
   virtual void set_timeout(double seconds) = 0;
 
   const std::map<std::string, CollectiveCount>& counts() const { return counts_; }
+  double seconds() const;  // of all counted operations together
   void reset_counts() { counts_.clear(); }
   // For collectives that the device does by itself, inside a compiled program.
   void add_counts(const std::string& operation, int64_t count, int64_t bytes) {

@@ -1,11 +1,11 @@
 #include "runtime/collectives_mpi.h"
 
 #include <mpi.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <ctime>
 
 #include "sharding/error.h"
 
@@ -14,9 +14,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Tests of a request before the thread gives up its core: below that a wait costs no switch, above it ranks that share a
-// core don't starve each other.
-constexpr int kSpins = 2000;
+// How long a wait tests its requests at once; then it sleeps between two tests. A short wait costs no switch, and in a long one
+// ranks that share a core don't starve each other, nor whoever they wait for. A count of tests would not do: with more ranks
+// than cores Open MPI yields in each of them, which on a busy machine takes milliseconds.
+constexpr std::chrono::microseconds kSpinFor{100};
+constexpr timespec kSleep{0, 20'000};
+// A rank that fails gives rank 0 this long to show the same error and end the job.
+constexpr timespec kFailurePause{0, 300'000'000};
 // Below this a sum is one exchange of whole vectors; above it each rank sums a part and the parts are gathered.
 constexpr int64_t kExchangeFloats = 8192;
 // Of one message: MPI counts in int.
@@ -66,19 +70,16 @@ class Exchange {
   }
 
   void wait() {
-    Clock::time_point deadline;
-    for (int spins = 0;; ++spins) {
+    const Clock::time_point begin = Clock::now();
+    for (;;) {
       int done = 0;
       require_success(MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done, MPI_STATUSES_IGNORE),
                       operation_);
       if (done) break;
-      if (spins < kSpins) continue;
-      // The clock is read only once the wait has become long.
-      if (spins == kSpins)
-        deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(timeout_s_));
-      if (timeout_s_ > 0 && Clock::now() > deadline)
+      const std::chrono::duration<double> waited = Clock::now() - begin;
+      if (timeout_s_ > 0 && waited.count() > timeout_s_)
         throw Error(operation_, "timed out after " + seconds() + " waiting for " + missing());
-      sched_yield();
+      if (waited > kSpinFor) nanosleep(&kSleep, nullptr);
     }
     requests_.clear();
     peers_.clear();
@@ -152,6 +153,8 @@ class MpiCommunicator : public Communicator {
     std::_Exit(code);
   }
 
+  // A signal in the pause means that the job is being ended.
+  bool first_to_fail() override { return rank_ == 0 || nanosleep(&kFailurePause, nullptr) == 0; }
   void set_timeout(double seconds) override { timeout_s_ = seconds; }
 
  protected:

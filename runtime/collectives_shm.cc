@@ -18,6 +18,7 @@ class ShmCommunicator : public Communicator {
   void broadcast(void* data, int64_t size_bytes, int root) override { exchange_.broadcast(data, size_bytes, root); }
   void barrier() override { exchange_.barrier(); }
   void abort(int code) override { outer_->abort(code); }
+  bool first_to_fail() override { return exchange_.first_to_fail(); }
   void set_timeout(double seconds) override {
     outer_->set_timeout(seconds);
     exchange_.set_timeout(seconds);

@@ -20,8 +20,14 @@ std::vector<LayerCache> allocate_cache(const RankModel& model, const std::vector
   const auto dtype = scalar_type(model.weights.dtype());
   // Empty, not zeros: a page of the cache costs memory only once a position is written there.
   const auto allocate = [&](int64_t heads, int64_t dim) { return at::empty({slots, heads, cache_len, dim}, dtype); };
-  for (const AttentionSpec& spec : specs)
-    cache.push_back({allocate(spec.kv_heads_local, spec.head_dim), allocate(spec.kv_heads_local, spec.v_head_dim)});
+  try {
+    for (const AttentionSpec& spec : specs)
+      cache.push_back({allocate(spec.kv_heads_local, spec.head_dim), allocate(spec.kv_heads_local, spec.v_head_dim)});
+  } catch (const c10::Error&) {
+    throw Error(
+        "", "cannot allocate a cache of " + std::to_string(slots) + " prompts of " + std::to_string(cache_len) + " positions",
+        "lower --batch, --cache-len or --max-new-tokens");
+  }
   return cache;
 }
 

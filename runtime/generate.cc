@@ -40,16 +40,21 @@ class Generation {
   GenerateResult run() {
     check();
     while (next_prompt_ < prompts_.size() || !active_.empty()) {
-      result_.stop_signal = static_cast<int>(communicator_.max(options_.stop_signal ? options_.stop_signal->load() : 0));
+      const double agree_s = timed([&] { agree_to_stop(); });
       if (result_.stop_signal != 0) return interrupted();
       admit();
       step();
+      (result_.times.decode_s > 0 ? result_.times.decode_s : result_.times.prefill_s) += agree_s;
     }
     return result_;
   }
 
  private:
   using Group = std::vector<Sequence*>;
+
+  void agree_to_stop() {
+    result_.stop_signal = static_cast<int>(communicator_.max(options_.stop_signal ? options_.stop_signal->load() : 0));
+  }
 
   void check() const {
     for (size_t index = 0; index < prompts_.size(); ++index) {
@@ -98,7 +103,11 @@ class Generation {
       }
     }
     for (const auto& [width, group] : prefills) result_.times.prefill_s += timed([&, width = width] { forward(group, width); });
-    if (!decoding.empty()) result_.times.decode_s += timed([&] { forward(decoding, 1); });
+    if (!decoding.empty()) {
+      const double before_s = communicator_.seconds();
+      result_.times.decode_s += timed([&] { forward(decoding, 1); });
+      result_.times.decode_collective_s += communicator_.seconds() - before_s;
+    }
     std::erase_if(active_, [](const Sequence& sequence) { return sequence.slot < 0; });
   }
 

@@ -30,7 +30,7 @@ set_source_files_properties(cpu_kernels.cc PROPERTIES SKIP_PRECOMPILE_HEADERS ON
 # The worker.
 tp_library(tp_job_run SOURCES job_run.cc stop_signals.cc LINK tp_model tp_eager tp_compiled tp_text)
 add_executable(tprun-rank rank_main.cc)
-target_link_libraries(tprun-rank PRIVATE tp_job_run tp_collectives_mpi tprun_settings)
+target_link_libraries(tprun-rank PRIVATE tp_job_run tp_collectives_mpi tp_collectives_shm tprun_settings)
 # CMake leaves paths inside the source tree, where the project's own venv lies, out of an installed program's run path.
 get_target_property(torch_library torch_cpu IMPORTED_LOCATION)
 if(NOT torch_library)

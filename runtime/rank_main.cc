@@ -1,11 +1,14 @@
 // tprun-rank: one rank of a job. Started by the launcher through mpirun; rank 0 reads the job, one line of JSON, from stdin.
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <exception>
 #include <iostream>
 #include <string>
+#include <thread>
 
 #include "runtime/collectives_mpi.h"
+#include "runtime/collectives_shm.h"
 #include "runtime/job_run.h"
 #include "sharding/error.h"
 
@@ -14,6 +17,8 @@ namespace {
 // Of a wait for another rank, until the job says otherwise.
 constexpr double kDefaultTimeoutS = 600;
 constexpr int kExitFailed = 1;
+// The rank that shows its error ends the job meanwhile.
+constexpr std::chrono::seconds kFirstFailureEndsJob{2};
 
 std::string read_job_line() {
   std::string line;
@@ -40,10 +45,14 @@ int main() {
   std::signal(SIGPIPE, SIG_IGN);
   std::unique_ptr<tp::Communicator> communicator;
   try {
-    communicator = tp::join_mpi(kDefaultTimeoutS);
+    communicator = tp::within_host(tp::join_mpi(kDefaultTimeoutS), kDefaultTimeoutS);
     return run(*communicator);
   } catch (const std::exception& error) {
-    print_error(communicator ? communicator->rank() : 0, error.what());
+    if (!communicator || communicator->first_to_fail()) {
+      print_error(communicator ? communicator->rank() : 0, error.what());
+    } else {
+      std::this_thread::sleep_for(kFirstFailureEndsJob);
+    }
   }
   if (communicator) communicator->abort(kExitFailed);
   return kExitFailed;

@@ -55,6 +55,7 @@ std::string seconds_text(double seconds) {
 struct ShmSegment::Header {
   uint64_t token;  // tells this segment from whatever else an address might lead to
   uint64_t world_size;
+  std::atomic<uint32_t> failed;  // a rank has an error to show
 };
 
 // What one rank has posted, on a cache line of its own.
@@ -151,6 +152,10 @@ std::byte* ShmSegment::slot(int rank, uint32_t step) const {
 }
 float* ShmSegment::sums() const {
   return reinterpret_cast<float*>(memory_ + 64 * (world_size_ + 1) + kSlotBytes * 2 * world_size_);
+}
+
+bool ShmSegment::claim_failure() const {
+  return header().failed.exchange(1) == 0;
 }
 
 ShmExchange::ShmExchange(ShmSegment segment, int rank, int world_size, double timeout_s)

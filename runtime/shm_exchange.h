@@ -34,6 +34,7 @@ class ShmSegment {
   Mark& mark(int rank) const;
   std::byte* slot(int rank, uint32_t step) const;
   float* sums() const;
+  bool claim_failure() const;
 
   int fd_ = -1;
   int world_size_ = 0;
@@ -58,6 +59,8 @@ class ShmExchange {
   void broadcast(void* data, int64_t size_bytes, int root);
   void barrier() { step("barrier"); }
   void set_timeout(double seconds) { timeout_s_ = seconds; }
+  // True for the first rank that calls it.
+  bool first_to_fail() { return segment_.claim_failure(); }
 
  private:
   // Posts the next step and waits for everybody.

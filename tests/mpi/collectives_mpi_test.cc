@@ -56,7 +56,7 @@ void check_timeout(tp::Communicator& ranks) {
   } catch (const tp::Error& error) {
     text = error.text();
   }
-  require(text.starts_with("barrier: timed out after 0.2 s waiting for rank "), "timeout");
+  require(text.starts_with("barrier: timed out after 0.2 s waiting for rank "), ("timeout says: " + text).c_str());
   require(text.ends_with("rank " + std::to_string(last)), "missing rank");
 }
 

@@ -171,13 +171,13 @@ TEST_F(TextLines, AreWholeAndInOrderWhenPromptsTakeTurns) {
             "Te\uFFFD\nh\uFFFD.\n");
 }
 
-TEST_F(TextLines, AnInterruptedTextEndsItsLine) {
+TEST_F(TextLines, AnInterruptedTextIsABeginningOfTheWhole) {
   EXPECT_EQ(written(true,
                     [](TokenSink& sink) {
                       sink.token(0, kE);
                       sink.finished(0, FinishReason::kInterrupted);
                     }),
-            "The\n");
+            "The");
 }
 
 }  // namespace
