@@ -112,6 +112,7 @@ Value join(const Value& value, const Arguments& arguments) {
     if (!first) out += separator;
     first = false;
     out += text_of(attribute.is_none() ? item : attribute_path(item, attribute));
+    limit_text(out);
   }
   return out;
 }
@@ -223,6 +224,7 @@ Value indent(const Value& value, const Arguments& arguments) {
     const std::string line = text.substr(start, end == std::string::npos ? end : end - start);
     if (start > 0 && (blank || !line.empty())) out += pad;
     out += line;
+    limit_text(out);
     if (end == std::string::npos) break;
     out += '\n';
     start = end + 1;
@@ -252,6 +254,7 @@ Value to_int(const Value& value, const Arguments& arguments) {
   const std::string text = call_method(value, "strip", {}).string();
   char* end = nullptr;
   errno = 0;
+  if (base.integer() != 0 && (base.integer() < 2 || base.integer() > 36)) return otherwise;
   const long long whole = std::strtoll(text.c_str(), &end, static_cast<int>(base.integer()));
   if (!text.empty() && *end == '\0' && errno == 0) return int64_t{whole};
   const double number = std::strtod(text.c_str(), &end);

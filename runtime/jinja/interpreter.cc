@@ -8,7 +8,11 @@
 namespace tp::jinja {
 namespace {
 
+#ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
+constexpr int64_t kMostSteps = 20'000;
+#else
 constexpr int64_t kMostSteps = 20'000'000;
+#endif
 constexpr int kDeepestCall = 100;
 
 ScopePtr inside(const ScopePtr& parent) {
@@ -35,16 +39,23 @@ Value loop_value(const List& items, size_t index, int64_t depth, const std::shar
                                if (arguments.positional.empty()) throw Fault{"no items for cycling given"};
                                return arguments.positional[index % arguments.positional.size()];
                              }});
-  loop.set("changed", Function{"changed", [previous](const Arguments& arguments) {
+  // What it remembers may be the loop itself.
+  const std::weak_ptr<std::optional<Value>> remembered = previous;
+  loop.set("changed", Function{"changed", [remembered](const Arguments& arguments) {
+                                 const auto last = remembered.lock();
                                  const Value now(arguments.positional);
-                                 const bool changed = !previous->has_value() || !equal(**previous, now);
-                                 *previous = now;
+                                 const bool changed = !last || !last->has_value() || !equal(**last, now);
+                                 if (last) *last = now;
                                  return Value(changed);
                                }});
   return Value::name_space(std::move(loop));
 }
 
 }  // namespace
+
+Interpreter::~Interpreter() {
+  for (const auto& [address, owner] : changed_) owner.name_space().attributes.items.clear();
+}
 
 std::string Interpreter::run(const Body& body, std::map<std::string, Value> variables) {
   const auto top = std::make_shared<Scope>(Scope{std::move(variables), nullptr});
@@ -109,6 +120,7 @@ Interpreter::Flow Interpreter::execute(const Statement& s, const ScopePtr& scope
       case StatementKind::kContinue:
         return Flow::kContinue;
     }
+    limit_text(out);
     return Flow::kNext;
   } catch (Fault& fault) {
     if (fault.at.line == 0) fault.at = s.at;
@@ -220,6 +232,7 @@ void Interpreter::assign(const Target& target, const Value& value, const ScopePt
     const Value owner = name_of(target.name, scope);
     if (!owner.is_namespace()) throw Fault{"cannot assign attribute on non-namespace object"};
     if (target.attribute.starts_with('_')) throw Fault{"a namespace cannot have the attribute '" + target.attribute + "'"};
+    changed_.try_emplace(&owner.name_space(), owner);
     owner.name_space().attributes.set(target.attribute, value);
     return;
   }

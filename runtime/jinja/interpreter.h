@@ -18,6 +18,7 @@ using ScopePtr = std::shared_ptr<Scope>;
 // Runs the statements of one template. Bounded: a template that runs or nests without end is a Fault.
 class Interpreter {
  public:
+  ~Interpreter();
   // `body` outlives the interpreter. Throws Fault with its place.
   std::string run(const Body& body, std::map<std::string, Value> variables);
 
@@ -50,6 +51,8 @@ class Interpreter {
   Arguments arguments_of(const CallArguments& arguments, const ScopePtr& scope);
   void count_step();
 
+  // Namespaces that got an attribute: one may hold itself, so they are emptied in the end.
+  std::map<const Namespace*, Value> changed_;
   int64_t steps_ = 0;
   int depth_ = 0;  // of macro calls
 };

@@ -87,6 +87,7 @@ class Writer {
       first = false;
       new_line();
       write(item);
+      limit_text(out_);
     }
     --depth_;
     if (!first) new_line();

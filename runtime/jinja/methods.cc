@@ -121,12 +121,16 @@ Value replace(const Value& value, const Arguments& arguments) {
   const std::string& text = value.string();
   std::string out;
   if (from.empty()) {
-    for (const std::string& c : characters_of(text)) out += (left-- != 0 ? to : "") + c;
+    for (const std::string& c : characters_of(text)) {
+      out += (left-- != 0 ? to : "") + c;
+      limit_text(out);
+    }
     return left != 0 ? out + to : out;
   }
   size_t copied = 0;
   for (size_t at; left-- != 0 && (at = text.find(from, copied)) != std::string::npos; copied = at + from.size()) {
     out.append(text, copied, at - copied).append(to);
+    limit_text(out);
   }
   return out.append(text, copied);
 }
@@ -169,6 +173,7 @@ Value join(const Value& value, const Arguments& arguments) {
   for (const Value& item : items_of(needed(arguments, 0, "iterable"))) {
     if (!item.is_string()) throw Fault{"sequence item: expected str instance, " + type_name(item) + " found"};
     out += (first ? "" : value.string()) + item.string();
+    limit_text(out);
     first = false;
   }
   return out;

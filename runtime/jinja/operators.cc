@@ -8,8 +8,7 @@ namespace tp::jinja {
 namespace {
 
 // A template cannot ask for more than this.
-constexpr size_t kLongestText = size_t{64} << 20;
-constexpr int64_t kLongestList = 1'000'000;
+constexpr size_t kLongestList = 1'000'000;
 
 [[noreturn]] void refuse(const std::string& symbol, const Value& a, const Value& b) {
   throw Fault{"unsupported operand type(s) for " + symbol + ": '" + type_name(a) + "' and '" + type_name(b) + "'"};
@@ -68,12 +67,14 @@ Value floats(const std::string& symbol, double a, double b) {
 Value repeated(const Value& a, int64_t times) {
   times = std::max<int64_t>(times, 0);
   if (a.is_string()) {
-    if (times > 0 && a.string().size() > kLongestText / static_cast<size_t>(times)) throw Fault{"the text is too long"};
     std::string text;
-    for (int64_t i = 0; i < times; ++i) text += a.string();
+    for (int64_t i = 0; i < times && !a.string().empty(); ++i) {
+      text += a.string();
+      limit_text(text);
+    }
     return text;
   }
-  if (!a.list().empty() && times > kLongestList / static_cast<int64_t>(a.list().size())) throw Fault{"the list is too long"};
+  if (!a.list().empty() && static_cast<size_t>(times) > kLongestList / a.list().size()) throw Fault{"the list is too long"};
   List items;
   for (int64_t i = 0; i < times; ++i) items.insert(items.end(), a.list().begin(), a.list().end());
   return a.is_tuple() ? Value::tuple(std::move(items)) : Value(std::move(items));
@@ -82,6 +83,7 @@ Value repeated(const Value& a, int64_t times) {
 Value added(const Value& a, const Value& b) {
   if (a.is_string() && b.is_string()) return a.string() + b.string();
   if (a.is_list() && b.is_list() && a.is_tuple() == b.is_tuple()) {
+    if (a.list().size() + b.list().size() > kLongestList) throw Fault{"the list is too long"};
     List items = a.list();
     items.insert(items.end(), b.list().begin(), b.list().end());
     return a.is_tuple() ? Value::tuple(std::move(items)) : Value(std::move(items));
@@ -216,6 +218,7 @@ std::string percent_format(const std::string& format, const Value& arguments) {
       if (kind == 'f') {
         std::snprintf(text, sizeof text, ("%" + flags + "f").c_str(), item.number());
       } else {
+        if (item.is_float() && !(std::abs(item.number()) < 9e18)) too_large();
         const long long whole = item.is_float() ? static_cast<long long>(item.number()) : item.integer();
         std::snprintf(text, sizeof text, ("%" + flags + "ll" + kind).c_str(), whole);
       }

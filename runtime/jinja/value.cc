@@ -37,19 +37,80 @@ std::string string_repr(const std::string& text) {
   return out + quote;
 }
 
-std::string joined_reprs(const List& items) {
+// A template that runs away is stopped early where a fuzzer is to get on.
+#ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
+constexpr size_t kLongestText = size_t{1} << 18;
+#else
+constexpr size_t kLongestText = size_t{16} << 20;
+#endif
+constexpr int kDeepestValue = 200;
+
+[[noreturn]] void too_deep() {
+  throw Fault{"values are nested too deep"};
+}
+
+std::string repr_at(const Value& value, int depth);
+
+std::string joined_reprs(const List& items, int depth) {
   std::string out;
-  for (const Value& item : items) out += (out.empty() ? "" : ", ") + repr(item);
+  for (const Value& item : items) {
+    out += (out.empty() ? "" : ", ") + repr_at(item, depth + 1);
+    limit_text(out);
+  }
   return out;
 }
 
-std::string dict_repr(const Dict& dict) {
+std::string dict_repr(const Dict& dict, int depth) {
   std::string out;
-  for (const auto& [key, value] : dict.items) out += (out.empty() ? "" : ", ") + repr(key) + ": " + repr(value);
+  for (const auto& [key, value] : dict.items) {
+    out += (out.empty() ? "" : ", ") + repr_at(key, depth + 1) + ": " + repr_at(value, depth + 1);
+    limit_text(out);
+  }
   return "{" + out + "}";
 }
 
+// A namespace may hold itself, so that the depth of a value that is made is not all there is.
+std::string repr_at(const Value& value, int depth) {
+  if (depth > kDeepestValue) too_deep();
+  if (value.is_undefined()) return "Undefined";
+  if (value.is_none()) return "None";
+  if (value.is_bool()) return value.boolean() ? "True" : "False";
+  if (value.is_int()) return std::to_string(value.integer());
+  if (value.is_float()) return float_text(value.number());
+  if (value.is_string()) return string_repr(value.string());
+  if (value.is_list()) {
+    const std::string items = joined_reprs(value.list(), depth);
+    if (!value.is_tuple()) return "[" + items + "]";
+    return "(" + items + (value.list().size() == 1 ? ",)" : ")");
+  }
+  if (value.is_dict()) return dict_repr(value.dict(), depth);
+  if (value.is_namespace()) return "<Namespace " + dict_repr(value.name_space().attributes, depth) + ">";
+  return "<function " + value.function().name + ">";
+}
+
 }  // namespace
+
+void limit_text(const std::string& text) {
+  if (text.size() > kLongestText) throw Fault{"the text is too long"};
+}
+
+void Value::wrong_kind(const char* wanted) const {
+  throw Fault{std::string("expected a value of type ") + wanted + ", found " + type_name(*this)};
+}
+
+int Value::depth_above(const List& items) {
+  int deepest = 0;
+  for (const Value& item : items) deepest = std::max(deepest, item.depth_);
+  if (deepest == kDeepestValue) too_deep();
+  return deepest + 1;
+}
+
+int Value::depth_above(const Dict& dict) {
+  int deepest = 0;
+  for (const auto& [key, value] : dict.items) deepest = std::max({deepest, key.depth_, value.depth_});
+  if (deepest == kDeepestValue) too_deep();
+  return deepest + 1;
+}
 
 const Value* Dict::find(const Value& key) const {
   for (const auto& [k, value] : items) {
@@ -153,20 +214,7 @@ std::string float_text(double value) {
 }
 
 std::string repr(const Value& value) {
-  if (value.is_undefined()) return "Undefined";
-  if (value.is_none()) return "None";
-  if (value.is_bool()) return value.boolean() ? "True" : "False";
-  if (value.is_int()) return std::to_string(value.integer());
-  if (value.is_float()) return float_text(value.number());
-  if (value.is_string()) return string_repr(value.string());
-  if (value.is_list()) {
-    const std::string items = joined_reprs(value.list());
-    if (!value.is_tuple()) return "[" + items + "]";
-    return "(" + items + (value.list().size() == 1 ? ",)" : ")");
-  }
-  if (value.is_dict()) return dict_repr(value.dict());
-  if (value.is_namespace()) return "<Namespace " + dict_repr(value.name_space().attributes) + ">";
-  return "<function " + value.function().name + ">";
+  return repr_at(value, 0);
 }
 
 std::string text_of(const Value& value) {

@@ -23,6 +23,9 @@ struct Fault {
   Position at = {};
 };
 
+// Throws Fault for a text that is longer than a template may make one.
+void limit_text(const std::string& text);
+
 class Value;
 using List = std::vector<Value>;
 
@@ -63,13 +66,16 @@ class Value {
   Value(bool b) : data_(b) {}     // NOLINT: values are written as they are in Python
   Value(int64_t i) : data_(i) {}  // NOLINT
   Value(double d) : data_(d) {}   // NOLINT
-  Value(std::string s) : data_(std::make_shared<const std::string>(std::move(s))) {}  // NOLINT
-  Value(std::string_view s) : Value(std::string(s)) {}                                // NOLINT
-  Value(const char* s) : Value(std::string(s)) {}                                     // NOLINT
-  Value(Undefined u) : data_(std::make_shared<const Undefined>(std::move(u))) {}      // NOLINT
-  Value(List items) : data_(std::make_shared<const List>(std::move(items))) {}        // NOLINT
-  Value(Dict dict) : data_(std::make_shared<const Dict>(std::move(dict))) {}          // NOLINT
-  Value(Function f) : data_(std::make_shared<const Function>(std::move(f))) {}        // NOLINT
+  Value(std::string s) {          // NOLINT
+    limit_text(s);
+    data_ = std::make_shared<const std::string>(std::move(s));
+  }
+  Value(std::string_view s) : Value(std::string(s)) {}                                                        // NOLINT
+  Value(const char* s) : Value(std::string(s)) {}                                                             // NOLINT
+  Value(Undefined u) : data_(std::make_shared<const Undefined>(std::move(u))) {}                              // NOLINT
+  Value(List items) : depth_(depth_above(items)) { data_ = std::make_shared<const List>(std::move(items)); }  // NOLINT
+  Value(Dict dict) : depth_(depth_above(dict)) { data_ = std::make_shared<const Dict>(std::move(dict)); }     // NOLINT
+  Value(Function f) : data_(std::make_shared<const Function>(std::move(f))) {}                                // NOLINT
   static Value tuple(List items) {
     Value value(std::move(items));
     value.tuple_ = true;
@@ -77,6 +83,7 @@ class Value {
   }
   static Value name_space(Dict attributes) {
     Value value;
+    value.depth_ = depth_above(attributes);
     value.data_ = std::make_shared<Namespace>(Namespace{std::move(attributes)});
     return value;
   }
@@ -95,13 +102,18 @@ class Value {
   bool is_namespace() const { return std::holds_alternative<std::shared_ptr<Namespace>>(data_); }
 
   bool boolean() const { return std::get<bool>(data_); }
-  int64_t integer() const { return is_bool() ? boolean() : std::get<int64_t>(data_); }
+  // These throw Fault for a value of another kind.
+  int64_t integer() const {
+    if (is_bool()) return boolean();
+    if (!is_int()) wrong_kind("int");
+    return std::get<int64_t>(data_);
+  }
   double number() const { return is_float() ? std::get<double>(data_) : static_cast<double>(integer()); }
-  const std::string& string() const { return get<std::string>(); }
-  const List& list() const { return get<List>(); }
-  const Dict& dict() const { return get<Dict>(); }
-  const Function& function() const { return get<Function>(); }
-  const Undefined& undefined() const { return get<Undefined>(); }
+  const std::string& string() const { return get<std::string>("str"); }
+  const List& list() const { return get<List>("list"); }
+  const Dict& dict() const { return get<Dict>("dict"); }
+  const Function& function() const { return get<Function>("function"); }
+  const Undefined& undefined() const { return get<Undefined>("undefined value"); }
   Namespace& name_space() const { return *std::get<std::shared_ptr<Namespace>>(data_); }
 
  private:
@@ -110,15 +122,22 @@ class Value {
     return std::holds_alternative<std::shared_ptr<const T>>(data_);
   }
   template <typename T>
-  const T& get() const {
-    return *std::get<std::shared_ptr<const T>>(data_);
+  const T& get(const char* kind) const {
+    const auto* held = std::get_if<std::shared_ptr<const T>>(&data_);
+    if (!held) wrong_kind(kind);
+    return **held;
   }
+  [[noreturn]] void wrong_kind(const char* wanted) const;
+  // Throw Fault when `items` are nested too deep for a list or dict of them.
+  static int depth_above(const List& items);
+  static int depth_above(const Dict& dict);
 
   std::variant<None, bool, int64_t, double, std::shared_ptr<const std::string>, std::shared_ptr<const Undefined>,
                std::shared_ptr<const List>, std::shared_ptr<const Dict>, std::shared_ptr<const Function>,
                std::shared_ptr<Namespace>>
       data_;
   bool tuple_ = false;
+  int depth_ = 0;  // of lists and dicts in one another when it was made: they are walked by recursion
 };
 
 // Python's names: "str", "NoneType", …
