@@ -37,6 +37,20 @@ OrderedJson with_reasoning_names(const OrderedJson& message) {
   return message;
 }
 
+std::map<std::string, jinja::Value> variables_of(const OrderedJson& messages, const OrderedJson& tools,
+                                                 const OrderedJson& extra) try {
+  std::map<std::string, jinja::Value> variables;
+  if (extra.is_object()) {
+    for (const auto& [key, item] : extra.items()) variables[key] = value_of(item);
+  }
+  variables["messages"] = value_of(messages);
+  variables["tools"] = value_of(tools);
+  variables.try_emplace("documents");
+  return variables;
+} catch (const jinja::Fault& fault) {
+  throw Error("messages", fault.message);
+}
+
 }  // namespace
 
 std::string render_chat(const std::string& chat_template, const std::string& name, const OrderedJson& messages,
@@ -47,13 +61,7 @@ std::string render_chat(const std::string& chat_template, const std::string& nam
     if (!message.is_object()) throw Error("messages", "expected an object with role and content, found " + message.dump());
     named.push_back(with_reasoning_names(message));
   }
-  std::map<std::string, jinja::Value> variables;
-  if (extra.is_object()) {
-    for (const auto& [key, item] : extra.items()) variables[key] = value_of(item);
-  }
-  variables["messages"] = value_of(named);
-  variables["tools"] = value_of(tools);
-  variables.try_emplace("documents");
+  std::map<std::string, jinja::Value> variables = variables_of(named, tools, extra);
   variables["add_generation_prompt"] = add_generation_prompt;
   return jinja::Template(chat_template, name).render(std::move(variables));
 }
