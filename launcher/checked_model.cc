@@ -35,10 +35,16 @@ CheckedModel check_model(const Options& options, int tp_size) {
     model.plan_request.plan = std::filesystem::absolute(model.plan_request.plan);
   }
   model.checkpoint = open_checkpoint(model.dir);
-  require_tensors(model.checkpoint, module_tree(model.config), model.config);
-  model.lm_head_stored = model.checkpoint.find("lm_head.weight") != nullptr;
+  const std::vector<ModuleSpec> modules = module_tree(model.config);
+  require_tensors(model.checkpoint, modules, model.config);
+  model.lm_head_stored = has_lm_head(model.checkpoint, modules);
   model.plan = valid_plan(options, model.config, tp_size, model.lm_head_stored);
   resolve_dtype(options.text("dtype"), model.config, model.checkpoint);
+  model.notes = model.plan.plan.notes;
+  model.notes.insert(model.notes.end(), model.config.warnings.begin(), model.config.warnings.end());
+  for (const std::string& note : unused_notes(model.checkpoint, modules)) {
+    model.notes.push_back(model.dir.string() + ": " + note);
+  }
   return model;
 }
 

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include "launcher/options.h"
 #include "sharding/checkpoint.h"
@@ -18,6 +20,7 @@ struct CheckedModel {
   ResolvedPlan plan;
   Checkpoint checkpoint;
   bool lm_head_stored = false;
+  std::vector<std::string> notes;  // for stderr: of the plan, config.json and the checkpoint
 };
 
 // --plan, --override and --tied.

@@ -139,7 +139,7 @@ CheckedJob make_job(const Options& options, const LaunchSettings& launch) {
   CheckedJob checked;
   Job& job = checked.job;
   const CheckedModel model = check_model(options, launch.world_size());
-  checked.notes = model.plan.plan.notes;
+  checked.notes = model.notes;
   checked.settings = generation_settings(options, model.dir, model.config);
   checked.notes.insert(checked.notes.end(), checked.settings.notes.begin(), checked.settings.notes.end());
   job.command = options.command;

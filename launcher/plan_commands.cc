@@ -29,6 +29,7 @@ struct PlannedModel {
   ResolvedPlan plan;
   bool lm_head_stored = false;
   DType dtype = DType::kBF16;
+  std::vector<std::string> notes;
 };
 
 PlannedModel planned_model(const Options& options, int tp_size) {
@@ -37,6 +38,7 @@ PlannedModel planned_model(const Options& options, int tp_size) {
   if (has_weights(model)) {
     CheckedModel checked = check_model(options, tp_size);
     planned.lm_head_stored = checked.lm_head_stored;
+    planned.notes = std::move(checked.notes);
     planned.dtype = resolve_dtype(options.text("dtype"), checked.config, checked.checkpoint);
     planned.config = std::move(checked.config);
     planned.plan = std::move(checked.plan);
@@ -47,13 +49,15 @@ PlannedModel planned_model(const Options& options, int tp_size) {
   const std::string dtype = options.text("dtype");
   planned.dtype = dtype == "auto" ? planned.config.dtype.value_or(DType::kBF16) : dtype_from_torch(dtype, "--dtype");
   planned.plan = valid_plan(options, planned.config, tp_size, planned.lm_head_stored);
+  planned.notes = planned.plan.plan.notes;
+  planned.notes.insert(planned.notes.end(), planned.config.warnings.begin(), planned.config.warnings.end());
   return planned;
 }
 
 // The plan must be valid; its notes are told.
 PlanReport report_of(const Options& options) {
   const PlannedModel planned = planned_model(options, plan_tp_size(options));
-  for (const std::string& note : planned.plan.plan.notes) std::fprintf(stderr, "tprun: %s\n", note.c_str());
+  for (const std::string& note : planned.notes) std::fprintf(stderr, "tprun: %s\n", note.c_str());
   return plan_report(planned.plan, planned.config, planned.dtype, planned.lm_head_stored);
 }
 
@@ -98,8 +102,8 @@ int suggest(const Options& options) {
   const int tp_size = plan_tp_size(options);
   const fs::path model = resolve_model(options.text("model"), true);
   const ModelConfig config = load_model_config(model);
-  const bool lm_head_stored = has_weights(model) ? open_checkpoint(model).find("lm_head.weight") != nullptr  //
-                                                 : !config.tie_word_embeddings;
+  const bool lm_head_stored =
+      has_weights(model) ? has_lm_head(open_checkpoint(model), module_tree(config)) : !config.tie_word_embeddings;
   std::fputs(suggest_plan(config, plans_directory(), tp_size, lm_head_stored).yaml.c_str(), stdout);
   return 0;
 }

@@ -27,7 +27,7 @@ DType dtype_of(const AotRequest& request, const ModelConfig& config, const std::
 
 AotModel::AotModel(const AotRequest& request, int tp_size) : config_(load_model_config(request.model)) {
   const std::optional<Checkpoint> checkpoint = checkpoint_of(request.model);
-  const bool head_stored = checkpoint ? checkpoint->find("lm_head.weight") != nullptr : !config_.tie_word_embeddings;
+  const bool head_stored = checkpoint ? has_lm_head(*checkpoint, module_tree(config_)) : !config_.tie_word_embeddings;
   plan_ = resolve_plan(load_or_suggest_plan(request.plan, config_, request.plans_dir, tp_size, head_stored), config_, tp_size);
   require_valid_plan(plan_, config_, head_stored);
   const DType dtype = dtype_of(request, config_, checkpoint);

@@ -199,14 +199,14 @@ Value Decoder::attention(Ops& ops, const Layer& layer, const Value& x) const {
     k = apply(ops, layer.k, x);
     v = apply(ops, layer.v, x);
   }
-  if (config_.qkv_clip != 0.0)
-    for (Value* value : {&q, &k, &v}) *value = ops.clamp(*value, -config_.qkv_clip, config_.qkv_clip);
   const int64_t group = config_.qk_norm == QkNorm::kFullProjection ? 0 : spec.head_dim;
   const auto normalize = [&] {
     q = apply(ops, layer.q_norm, q, group);
     k = apply(ops, layer.k_norm, k, group);
   };
   if (!config_.qk_norm_after_rope) normalize();
+  if (config_.qkv_clip != 0.0)
+    for (Value* value : {&q, &k, &v}) *value = ops.clamp(*value, -config_.qkv_clip, config_.qkv_clip);
   if (layer.rope >= 0) {
     q = ops.rope(q, layer.rope, spec.heads_local, spec.head_dim);
     k = ops.rope(k, layer.rope, spec.kv_heads_local, spec.head_dim);

@@ -14,7 +14,7 @@ target_compile_definitions(tp_collectives_mpi PRIVATE OMPI_SKIP_MPICXX=1 MPICH_S
 # The model and its weights: no torch, no MPI.
 tp_library(tp_model
   SOURCES
-    batch_check.cc bench.cc decoder.cc float_convert.cc generate.cc generate_output.cc mapped_file.cc moe_routing.cc output_file.cc parameter_table.cc
+    batch_check.cc bench.cc decoder.cc float_convert.cc generate.cc generate_output.cc moe_routing.cc output_file.cc parameter_table.cc
     process_memory.cc progress.cc rank_model.cc read_bandwidth.cc rope.cc score.cc stats.cc weights.cc
   LINK tp_collectives tp_text tp_sharding Threads::Threads)
 

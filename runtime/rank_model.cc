@@ -47,8 +47,9 @@ RankModel load_rank_model(const ModelRequest& request, Communicator& communicato
   const auto begin = std::chrono::steady_clock::now();
   ModelConfig config = load_model_config(request.model_dir);
   const Checkpoint checkpoint = open_checkpoint(request.model_dir);
-  require_tensors(checkpoint, module_tree(config), config);
-  const bool lm_head_stored = checkpoint.find("lm_head.weight") != nullptr;
+  const std::vector<ModuleSpec> modules = module_tree(config);
+  require_tensors(checkpoint, modules, config);
+  const bool lm_head_stored = has_lm_head(checkpoint, modules);
   const int tp_size = communicator.world_size();
   ResolvedPlan plan =
       resolve_plan(load_or_suggest_plan(request.plan, config, request.plans_dir, tp_size, lm_head_stored), config, tp_size);

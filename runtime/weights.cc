@@ -201,7 +201,9 @@ LoadPlan plan_load(const ParameterTable& table, const Checkpoint& checkpoint, DT
     }
     task.dtype = task.parameter->keep_float32 ? DType::kF32 : dtype;
     task.source_offset = stored->entry.offset + begin * size_bytes(stored->entry.dtype);
-    task.in_place = in_place && begin >= 0 && stored->entry.dtype == task.dtype && task.source_offset % size_bytes(dtype) == 0;
+    // A header of any length may come before the data, so nothing in a file is aligned of itself.
+    const bool aligned = task.source_offset % size_bytes(task.dtype) == 0;
+    task.in_place = in_place && begin >= 0 && stored->entry.dtype == task.dtype && aligned;
     const int64_t size = task.target_bytes();
     if (!task.in_place) {
       task.block_offset = plan.block_bytes;

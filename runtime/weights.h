@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "runtime/mapped_file.h"
+#include "sharding/mapped_file.h"
 #include "runtime/parameter_table.h"
 #include "sharding/checkpoint.h"
 

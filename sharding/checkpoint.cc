@@ -1,5 +1,6 @@
 #include "sharding/checkpoint.h"
 
+#include <algorithm>
 #include <array>
 #include <set>
 #include <string_view>
@@ -81,6 +82,31 @@ std::string fault(const std::string& name, const StoredTensor* stored, const std
 std::string expert_name(const std::string& pattern, int64_t expert) {
   const size_t star = pattern.find('*');
   return pattern.substr(0, star) + std::to_string(expert) + pattern.substr(star + 1);
+}
+
+// "model.layers.3.mlp.up_proj.bias" -> "model.layers.*.mlp.up_proj.bias"
+std::string without_numbers(const std::string& name) {
+  std::string text;
+  for (size_t begin = 0; begin <= name.size();) {
+    const size_t end = std::min(name.find('.', begin), name.size());
+    const std::string part = name.substr(begin, end - begin);
+    const bool number = !part.empty() && part.find_first_not_of("0123456789") == std::string::npos;
+    text += (begin == 0 ? "" : ".") + (number ? "*" : part);
+    begin = end + 1;
+  }
+  return text;
+}
+
+// " a, b (3 of them), and 4 more names"
+std::string counted(const std::map<std::string, int>& names) {
+  constexpr size_t kShown = 8;
+  std::string text;
+  size_t shown = 0;
+  for (const auto& [name, count] : names) {
+    if (shown++ == kShown) return text + ", and " + std::to_string(names.size() - kShown) + " more names";
+    text += (shown == 1 ? " " : ", ") + name + (count == 1 ? "" : " (" + std::to_string(count) + " of them)");
+  }
+  return text;
 }
 
 const StoredTensor* find_weight(const Checkpoint& checkpoint, const ModuleSpec& module) {
@@ -180,6 +206,13 @@ std::vector<WeightSource> weight_sources(const Checkpoint& checkpoint, const Mod
   return sources;
 }
 
+bool has_lm_head(const Checkpoint& checkpoint, const std::vector<ModuleSpec>& modules) {
+  for (const ModuleSpec& module : modules) {
+    if (module.role == Role::kLmHead) return !weight_sources(checkpoint, module).empty();
+  }
+  return false;
+}
+
 std::vector<std::string> unused_tensors(const Checkpoint& checkpoint, const std::vector<ModuleSpec>& modules) {
   std::set<const StoredTensor*> used;
   for (const ModuleSpec& module : modules) {
@@ -198,6 +231,21 @@ std::vector<std::string> unused_tensors(const Checkpoint& checkpoint, const std:
     if (!buffer && !used.contains(&stored)) unused.push_back(name);
   }
   return unused;
+}
+
+std::vector<std::string> unused_notes(const Checkpoint& checkpoint, const std::vector<ModuleSpec>& modules) {
+  std::set<const StoredTensor*> denied;
+  for (const ModuleSpec& module : modules) {
+    if (!module.has_bias && !module.bare) denied.insert(checkpoint.find(module.bias_name()));
+  }
+  std::map<std::string, int> biases, others;
+  for (const std::string& name : unused_tensors(checkpoint, modules)) {
+    ++(denied.contains(&checkpoint.tensors.at(name)) ? biases : others)[without_numbers(name)];
+  }
+  std::vector<std::string> notes;
+  if (!biases.empty()) notes.push_back("stored biases are not used, config.json says there are none:" + counted(biases));
+  if (!others.empty()) notes.push_back("stored tensors that this model does not use:" + counted(others));
+  return notes;
 }
 
 void require_tensors(const Checkpoint& checkpoint, const std::vector<ModuleSpec>& modules, const ModelConfig& config) {

@@ -45,8 +45,14 @@ struct WeightSource {
 // when something is missing.
 std::vector<WeightSource> weight_sources(const Checkpoint& checkpoint, const ModuleSpec& module);
 
+// Whether the head has a tensor of its own, under any of its names.
+bool has_lm_head(const Checkpoint& checkpoint, const std::vector<ModuleSpec>& modules);
+
 // Stored tensors that no module of the tree uses, without those that are known to be no parameters (rotary_emb.inv_freq, …).
 std::vector<std::string> unused_tensors(const Checkpoint& checkpoint, const std::vector<ModuleSpec>& modules);
+
+// The same for people, empty when there are none: layer numbers as `*`, and biases that config.json denies apart.
+std::vector<std::string> unused_notes(const Checkpoint& checkpoint, const std::vector<ModuleSpec>& modules);
 
 // Every parameter of the module tree must be stored with its shape and a dtype that can be loaded; throws one Error that lists
 // what is missing or wrong. A missing lm_head is right when the embedding is tied.

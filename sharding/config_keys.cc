@@ -66,6 +66,8 @@ const std::set<std::string_view>& harmless_keys() {
       "min_length",
       "mlp_dropout",
       "model_type",
+      "mtp_layer_types",
+      "mtp_mlp_layer_types",
       "name_or_path",
       "no_repeat_ngram_size",
       "num_beam_groups",

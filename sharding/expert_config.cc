@@ -19,7 +19,23 @@ bool is_on(Switch what, ConfigValues& values) {
   return what == "yes" || values.boolean(std::string(what));
 }
 
+// `mlp_layer_types`: "sparse" or "dense" for every layer.
+void mark_written_layers(ConfigValues& values, std::vector<LayerConfig>& layers) {
+  const std::vector<std::string> types = values.texts("mlp_layer_types");
+  if (types.size() != layers.size()) {
+    values.problem("mlp_layer_types",
+                   "has " + std::to_string(types.size()) + " entries for " + std::to_string(layers.size()) + " layers");
+    return;
+  }
+  for (size_t i = 0; i < layers.size(); ++i) {
+    layers[i].moe = types[i] == "sparse";
+    if (types[i] != "sparse" && types[i] != "dense")
+      values.problem("mlp_layer_types", "has \"" + types[i] + "\" (sparse, dense)");
+  }
+}
+
 void mark_layers(ConfigValues& values, SparseRule rule, std::vector<LayerConfig>& layers) {
+  if (rule == SparseRule::kFirstDense && values.has("mlp_layer_types")) return mark_written_layers(values, layers);
   int64_t first = 0, step = 1;
   std::vector<int64_t> dense;
   if (rule == SparseRule::kFirstDense) first = values.integer("first_k_dense_replace", 0, kMaxLayers);

@@ -24,6 +24,8 @@ enum class WindowRule {
   kAllLayersIfUsed,      // if `use_sliding_window`: qwen3_moe
   kFromMaxWindowLayers,  // `layer_types`, else layers >= `max_window_layers`, if `use_sliding_window`: qwen2
   kAlternateBelowMax,    // `layer_types`, else every second layer < `max_window_layers`, if `use_sliding_window`: qwen2_moe
+  kWritten,              // `layer_types` alone: mellum
+  kPatternFullFirst,     // as kPattern, the full layer first: cwm
   kPattern,              // `layer_types`, else all but every `sliding_window_pattern`-th layer: gemma2
   kUnrotated,            // `layer_types`, else the layers without rotation, if `use_sliding_window`: smollm3
 };
@@ -54,7 +56,7 @@ enum class LogitsScale { kOne, kMultiply /* `logit_scale` */, kDivide /* `logits
 enum class SparseRule {
   kAllLayers,
   kStep,        // every `decoder_sparse_step`-th that is not in `mlp_only_layers`: qwen2_moe
-  kFirstDense,  // from `first_k_dense_replace` on: deepseek_v3
+  kFirstDense,  // `mlp_layer_types`, else from `first_k_dense_replace` on: deepseek_v3
 };
 
 // Names of a block's parameters below "<prefix><layers>.<n>."; an empty one does not exist in the family.
@@ -145,6 +147,7 @@ struct Family {
   bool norm_weight = true;
   std::string_view norm_eps_key = "rms_norm_eps";  // empty = 1e-5, always
   NormPlacement placement = NormPlacement::kPre;
+  Switch post_norms = "";  // the placement is kPrePost when it says so: hyperclovax
 
   bool fused_qkv = false;
   bool qkv_per_head = false;
@@ -163,6 +166,7 @@ struct Family {
   Switch lm_head_bias = "";
   MoeSpelling moe = {};
 
+  bool ignores_attention_softcap = false;  // transformers does not read the key: gemma3
   AttentionScale attention_scale = AttentionScale::kHeadDim;
   EmbeddingScale embedding_scale = EmbeddingScale::kOne;
   LogitsScale logits_scale = LogitsScale::kOne;

@@ -13,7 +13,10 @@
 namespace tp {
 namespace {
 
-// nlohmann's lexer takes iterators and keeps its position to itself; this one tells how far it has read.
+struct TokenTooLong {};
+
+// nlohmann's lexer takes iterators and keeps its position to itself; this one tells how far it has read, and ends a token that
+// would fill the memory.
 class TracingIterator {
  public:
   using iterator_category = std::forward_iterator_tag;
@@ -22,10 +25,11 @@ class TracingIterator {
   using pointer = const char*;
   using reference = const char&;
 
-  TracingIterator(const char* at, const char** seen) : at_(at), seen_(seen) {}
+  TracingIterator(const char* at, ReadProgress* progress) : at_(at), progress_(progress) {}
   reference operator*() const { return *at_; }
   TracingIterator& operator++() {
-    *seen_ = ++at_;
+    progress_->at = ++at_;
+    if (at_ > progress_->stop) throw TokenTooLong{};
     return *this;
   }
   TracingIterator operator++(int) {
@@ -38,7 +42,7 @@ class TracingIterator {
 
  private:
   const char* at_;
-  const char** seen_;
+  ReadProgress* progress_;
 };
 
 // "[json.exception.parse_error.101] parse error at line 1, column 5: syntax error …" -> "syntax error …"
@@ -60,31 +64,50 @@ std::string line_and_column(std::string_view text, size_t offset) {
 }
 
 JsonReader::JsonReader(std::string_view text, std::string path, const JsonLimits& limits)
-    : text_(text), path_(std::move(path)), limits_(limits), position_(text.data()) {}
+    : text_(text), path_(std::move(path)), limits_(limits), progress_{text.data(), nullptr} {}
 
 void JsonReader::read() {
   const char* begin = text_.data();
   nlohmann::json_sax<Json>* events = this;
-  Json::sax_parse(TracingIterator(begin, &position_), TracingIterator(begin + text_.size(), &position_), events);
+  next_event();
+  try {
+    Json::sax_parse(TracingIterator(begin, &progress_), TracingIterator(begin + text_.size(), &progress_), events);
+  } catch (const TokenTooLong&) {
+    fail("more than " + std::to_string(limits_.token_bytes) + " bytes in one key or value");
+  }
 }
 
 void JsonReader::fail(const std::string& what) const {
-  const size_t read = position_ > text_.data() ? static_cast<size_t>(position_ - text_.data()) - 1 : 0;
+  const size_t read = progress_.at > text_.data() ? static_cast<size_t>(progress_.at - text_.data()) - 1 : 0;
   throw Error(path_ + ":" + line_and_column(text_, read), what);
 }
 
 void JsonReader::on_scalar(Json value) {
-  fail("unexpected " + value.dump());
+  fail("unexpected " + shown(value.dump()));
 }
 void JsonReader::on_key(std::string key) {
-  fail_at_key("unexpected key `" + key + "`");
+  fail_at_key("unexpected key `" + shown(key) + "`");
 }
 void JsonReader::on_start(bool object) {
   fail(object ? "unexpected object" : "unexpected array");
 }
 void JsonReader::on_end() {}
 
+std::string JsonReader::shown(const std::string& text) {
+  constexpr size_t kShown = 100;
+  if (text.size() <= kShown) return text;
+  size_t end = kShown;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;  // whole UTF-8 sequences
+  return text.substr(0, end) + "…";
+}
+
+void JsonReader::next_event() {
+  const char* end = text_.data() + text_.size();
+  progress_.stop = end - progress_.at > limits_.token_bytes ? progress_.at + limits_.token_bytes : end;
+}
+
 void JsonReader::count_value() {
+  next_event();
   if (++values_ > limits_.values) fail("more than " + std::to_string(limits_.values) + " values");
 }
 
@@ -103,9 +126,9 @@ void JsonReader::fail_at_key(const std::string& what) {
     while (at > text_.data() && at[-1] == '\\') --at;
     return (quote - at) % 2 != 0;
   };
-  const char* start = position_ - 2;
+  const char* start = progress_.at - 2;
   while (start > text_.data() && (*start != '"' || escaped(start))) --start;
-  position_ = start + 1;
+  progress_.at = start + 1;
   fail(what);
 }
 
@@ -118,6 +141,7 @@ bool JsonReader::string(string_t& value) {
 }
 
 bool JsonReader::key(string_t& value) {
+  next_event();
   on_key(std::move(value));
   return true;
 }

@@ -17,10 +17,11 @@ struct JsonLimits {
   int depth = 64;            // arrays and objects in one another
   int64_t values = 1000000;  // scalars, arrays and objects together
   int64_t size_bytes = int64_t{64} << 20;
+  int64_t token_bytes = int64_t{16} << 20;  // from one value or key to the next: bounds what the lexer holds
 };
 
-// Parses JSON strictly: a duplicate key, nesting or a number of values beyond `limits`, a number that no double holds and
-// text after the end are errors. Throws Error{where = "path:line:column"}, both counted from 1, columns in bytes.
+// Parses JSON strictly: a duplicate key, nesting, a number of values or a token beyond `limits`, a number that no double holds
+// and text after the end are errors. Throws Error{where = "path:line:column"}, both counted from 1, columns in bytes.
 Json parse_json(std::string_view text, const std::string& path, const JsonLimits& limits = {});
 
 // The same for a file; a file that cannot be read or is larger than limits.size_bytes is an Error{where = path}.
@@ -32,6 +33,12 @@ std::string read_text_file(const std::filesystem::path& path, int64_t limit_byte
 // "line:column" of a byte offset, both counted from 1.
 std::string line_and_column(std::string_view text, size_t offset);
 
+// How far a text has been read, and how far it may be read before the next event.
+struct ReadProgress {
+  const char* at = nullptr;
+  const char* stop = nullptr;
+};
+
 // The events of a JSON text with its position, for readers that build no document (a header of 100 MB) and for parse_json.
 // A subclass overrides what it takes; every event it does not override is refused as "unexpected …".
 class JsonReader : public nlohmann::json_sax<Json> {
@@ -39,7 +46,7 @@ class JsonReader : public nlohmann::json_sax<Json> {
   JsonReader(std::string_view text, std::string path, const JsonLimits& limits);
   // Reads all of the text. Throws Error as parse_json does.
   void read();
-  // Throws Error at the place that has been read up to.
+  // Throws Error at the place that has been read up to. A key or value of the text goes into a message by shown().
   [[noreturn]] void fail(const std::string& what) const;
   // The same from within on_key(), at the start of the key.
   [[noreturn]] void fail_at_key(const std::string& what);
@@ -50,7 +57,8 @@ class JsonReader : public nlohmann::json_sax<Json> {
   virtual void on_key(std::string key);
   virtual void on_start(bool object);
   virtual void on_end();
-  int depth() const { return depth_; }  // of the value that is being read; the outermost one has 1
+  static std::string shown(const std::string& text);  // cut off after 100 bytes
+  int depth() const { return depth_; }                // of the value that is being read; the outermost one has 1
 
  private:
   bool null() override { return scalar(nullptr); }
@@ -69,12 +77,13 @@ class JsonReader : public nlohmann::json_sax<Json> {
   bool scalar(Json value);
   bool start(bool object);
   bool end();
+  void next_event();
   void count_value();
 
   std::string_view text_;
   std::string path_;
   JsonLimits limits_;
-  const char* position_ = nullptr;
+  ReadProgress progress_;
   int depth_ = 0;
   int64_t values_ = 0;
 };

@@ -44,13 +44,14 @@ std::vector<std::string> implied_types(ConfigValues& values, WindowRule rule, co
   std::vector<std::string> types(layers, kFull);
   const bool bounded = rule == WindowRule::kFromMaxWindowLayers || rule == WindowRule::kAlternateBelowMax;
   const auto bound = static_cast<size_t>(bounded ? values.integer("max_window_layers", 0, kMaxPositions) : 0);
-  const auto pattern =
-      static_cast<size_t>(rule == WindowRule::kPattern ? values.integer("sliding_window_pattern", 1, kMaxPositions) : 1);
+  const bool by_pattern = rule == WindowRule::kPattern || rule == WindowRule::kPatternFullFirst;
+  const auto pattern = static_cast<size_t>(by_pattern ? values.integer("sliding_window_pattern", 1, kMaxPositions) : 1);
   for (size_t i = 0; i < layers; ++i) {
     const bool slides = rule == WindowRule::kAllLayers || rule == WindowRule::kAllLayersIfUsed ||
                         (rule == WindowRule::kFromMaxWindowLayers && i >= bound) ||
                         (rule == WindowRule::kAlternateBelowMax && i < bound && i % 2 == 0) ||
                         (rule == WindowRule::kPattern && (i + 1) % pattern != 0) ||
+                        (rule == WindowRule::kPatternFullFirst && i % pattern != 0) ||
                         (rule == WindowRule::kUnrotated && !rotated[i]);
     if (slides) types[i] = kSliding;
   }

@@ -154,7 +154,8 @@ void read_factors(ConfigValues& values, const Family& family, ModelConfig& confi
   if (family.attention_scale == AttentionScale::kQueryPreAttn) {
     config.attention_scale = 1.0 / std::sqrt(values.number("query_pre_attn_scalar", 1e-9, kLargest));
   } else if (family.attention_scale == AttentionScale::kMultiplier) {
-    config.attention_scale = values.number("attention_multiplier", -kLargest, kLargest);
+    const double usual = 1.0 / std::sqrt(static_cast<double>(config.head_dim));
+    config.attention_scale = values.optional_number("attention_multiplier", -kLargest, kLargest).value_or(usual);
   } else {
     config.attention_scale = config.mla ? mla_attention_scale(config) : 1.0 / std::sqrt(static_cast<double>(config.head_dim));
   }
@@ -167,7 +168,7 @@ void read_factors(ConfigValues& values, const Family& family, ModelConfig& confi
   if (family.logits_scale == LogitsScale::kMultiply) config.logits_scale = values.number("logit_scale", -kLargest, kLargest);
   if (family.logits_scale == LogitsScale::kDivide) config.logits_scale = 1.0 / values.number("logits_scaling", 1e-9, kLargest);
   if (values.known("residual_multiplier")) config.residual_scale = values.number("residual_multiplier", -kLargest, kLargest);
-  if (values.known("attn_logit_softcapping")) {
+  if (values.known("attn_logit_softcapping") && !family.ignores_attention_softcap) {
     config.attention_softcap = values.optional_number("attn_logit_softcapping", 1e-9, kLargest).value_or(0);
   }
   if (values.known("final_logit_softcapping")) {
@@ -177,7 +178,7 @@ void read_factors(ConfigValues& values, const Family& family, ModelConfig& confi
 }
 
 void place_norms(ConfigValues& values, const Family& family, ModelConfig& config) {
-  const NormPlacement placement = family.placement;
+  const NormPlacement placement = is_on(family.post_norms, values) ? NormPlacement::kPrePost : family.placement;
   config.pre_attention_norm = placement != NormPlacement::kPost;
   config.pre_mlp_norm = placement != NormPlacement::kPost && placement != NormPlacement::kParallel;
   config.post_attention_norm = config.post_mlp_norm = placement == NormPlacement::kPost || placement == NormPlacement::kPrePost;

@@ -23,14 +23,14 @@ class TreeBuilder {
       } else {
         attention();
       }
-      norm(names_.post_attention_norm, Role::kPostAttentionNorm);
+      if (c_.post_attention_norm) norm(names_.post_attention_norm, Role::kPostAttentionNorm);
       norm(names_.pre_mlp_norm, Role::kPreMlpNorm);
       if (c_.layers[static_cast<size_t>(layer_)].moe) {
         experts();
       } else {
         mlp();
       }
-      norm(names_.post_mlp_norm, Role::kPostMlpNorm);
+      if (c_.post_mlp_norm) norm(names_.post_mlp_norm, Role::kPostMlpNorm);
     }
     layer_ = -1;
     ModuleSpec& final_norm = add(outer(names_.final_norm), Role::kFinalNorm, {c_.hidden_size});

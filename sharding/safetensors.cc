@@ -1,19 +1,20 @@
 #include "sharding/safetensors.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <optional>
 #include <set>
 
 #include "sharding/error.h"
 #include "sharding/json_document.h"
+#include "sharding/mapped_file.h"
 
 namespace tp {
 namespace {
 
 constexpr int64_t kMaxHeaderBytes = 100'000'000;  // the format's own limit
+constexpr int64_t kMaxTokenBytes = 4 << 20;       // of a name or of a text in __metadata__
+constexpr size_t kMaxNameBytes = 512;
+constexpr size_t kMaxMetadata = 10'000;
 constexpr size_t kMaxDimensions = 32;
 constexpr std::string_view kLfsPointer = "version https://git-lfs.github.com/spec/";
 
@@ -21,7 +22,8 @@ constexpr std::string_view kLfsPointer = "version https://git-lfs.github.com/spe
 class HeaderReader : public JsonReader {
  public:
   HeaderReader(std::string_view json, const std::string& path, int64_t data_begin)
-      : JsonReader(json, path + " header", {.depth = 3, .values = 1'000'000, .size_bytes = kMaxHeaderBytes}),
+      : JsonReader(json, path + " header",
+                   {.depth = 3, .values = 1'000'000, .size_bytes = kMaxHeaderBytes, .token_bytes = kMaxTokenBytes}),
         path_(path),
         data_begin_(data_begin) {}
 
@@ -41,25 +43,29 @@ class HeaderReader : public JsonReader {
 
   void on_key(std::string key) override {
     if (depth() == 1) {
-      if (!names_.insert(key).second) fail_at_key("duplicate key `" + key + "`");
+      metadata_ = key == "__metadata__";
+      if (key.size() > kMaxNameBytes) fail_at_key("a name of more than " + std::to_string(kMaxNameBytes) + " bytes");
+      if (tensors.contains(key) || (metadata_ && has_metadata_)) fail_at_key("duplicate key `" + shown(key) + "`");
+      has_metadata_ = has_metadata_ || metadata_;
       name_ = std::move(key);
-      metadata_ = name_ == "__metadata__";
       return;
     }
-    if (!fields_.insert(key).second) fail_at_key("duplicate key `" + key + "`");
-    if (!metadata_ && key != "dtype" && key != "shape" && key != "data_offsets") fail_at_key("unexpected key `" + key + "`");
+    if (fields_.size() == kMaxMetadata) fail_at_key("more than " + std::to_string(kMaxMetadata) + " entries in __metadata__");
+    if (!fields_.insert(key).second) fail_at_key("duplicate key `" + shown(key) + "`");
+    const bool known = metadata_ || key == "dtype" || key == "shape" || key == "data_offsets";
+    if (!known) fail_at_key("unexpected key `" + shown(key) + "`");
     field_ = std::move(key);
   }
 
   void on_scalar(Json value) override {
     if (metadata_ && depth() == 3 && value.is_string()) return;
     if (!metadata_ && depth() == 3 && field_ == "dtype" && value.is_string()) {
-      entry_.dtype = dtype_from_safetensors(value.get<std::string>(), where());
+      entry_.dtype = dtype_from_safetensors(shown(value.get<std::string>()), where());
       return;
     }
     // Unsigned in nlohmann's eyes: whole and not negative.
     const bool fits = value.is_number_unsigned() && value.get<uint64_t>() <= static_cast<uint64_t>(INT64_MAX);
-    if (metadata_ || depth() != 4 || !fits) fail("unexpected " + value.dump());
+    if (metadata_ || depth() != 4 || !fits) fail("unexpected " + shown(value.dump()));
     if (numbers_.size() == kMaxDimensions) fail("more than " + std::to_string(kMaxDimensions) + " numbers in " + field_);
     numbers_.push_back(value.get<int64_t>());
   }
@@ -104,8 +110,8 @@ class HeaderReader : public JsonReader {
   std::string path_;
   int64_t data_begin_;
   std::string name_, field_;
-  bool metadata_ = false;
-  std::set<std::string> names_, fields_;
+  bool metadata_ = false, has_metadata_ = false;
+  std::set<std::string> fields_;
   std::vector<int64_t> numbers_, offsets_;
   TensorEntry entry_;
 };
@@ -188,19 +194,11 @@ std::map<std::string, TensorEntry> read_safetensors_header(const std::filesystem
   }
   if (!std::filesystem::is_regular_file(path, code)) throw Error(name, "not a regular file");
   const auto size = static_cast<int64_t>(std::filesystem::file_size(path, code));
-  std::ifstream in(path, std::ios::binary);
-  if (code || !in) throw Error(name, std::string("cannot be read: ") + std::strerror(errno));
-  std::string head(static_cast<size_t>(std::min<int64_t>(size, 512)), '\0');
-  in.read(head.data(), static_cast<std::streamsize>(head.size()));
-  const int64_t length = header_length(head, size, name);
-  const auto wanted = static_cast<size_t>(8 + length);
-  if (wanted > head.size()) {
-    const size_t have = head.size();
-    head.resize(wanted);
-    in.read(head.data() + have, static_cast<std::streamsize>(wanted - have));
-  }
-  if (!in) throw Error(name, std::string("cannot be read: ") + std::strerror(errno));
-  return parse_safetensors_header(head, size, name);
+  if (code) throw Error(name, "cannot be read: " + code.message());
+  if (size < 8) header_length({}, size, name);  // refuses it
+  const MappedFile file(path);
+  const std::string_view head(reinterpret_cast<const char*>(file.data()), static_cast<size_t>(file.size_bytes()));
+  return parse_safetensors_header(head, file.size_bytes(), name);
 }
 
 }  // namespace tp

@@ -22,7 +22,13 @@ DENSE = dict(vocab_size=100, hidden_size=32, intermediate_size=56, num_hidden_la
              eos_token_id=2)
 MLA = dict(num_key_value_heads=4, kv_lora_rank=16, qk_nope_head_dim=8, qk_rope_head_dim=8, v_head_dim=12, n_shared_experts=1,
            n_routed_experts=4, moe_intermediate_size=20, num_experts_per_tok=2, first_k_dense_replace=1)
+ALTERNATING = ["sliding_attention", "full_attention"]
 EXPERTS = dict(num_experts_per_tok=2, num_local_experts=4)
+
+
+def rope(**options):
+    return dict(rope_type="default", rope_theta=10000.0) | options
+
 
 # name: (architecture, dtype, what differs from DENSE)
 CASES = {
@@ -59,6 +65,56 @@ CASES = {
     "tiny_gpt_oss": ("GptOssForCausalLM", "float32", dict(EXPERTS, head_dim=8, sliding_window=8, intermediate_size=24)),
     "tiny_deepseek_v2": ("DeepseekV2ForCausalLM", "float32", dict(MLA, q_lora_rank=None)),
     "tiny_deepseek_v3": ("DeepseekV3ForCausalLM", "float32", dict(MLA, q_lora_rank=16, n_group=2, topk_group=1)),
+    "tiny_gemma": ("GemmaForCausalLM", "bfloat16", dict(head_dim=8, tie_word_embeddings=True)),
+    "tiny_olmo": ("OlmoForCausalLM", "bfloat16", dict(attention_bias=True, clip_qkv=0.7)),
+    "tiny_olmo3": ("Olmo3ForCausalLM", "float32", dict(sliding_window=8, layer_types=ALTERNATING)),
+    "tiny_phi": ("PhiForCausalLM", "bfloat16", dict(qk_layernorm=True)),
+    "tiny_gpt_neox": ("GPTNeoXForCausalLM", "bfloat16", dict(rope_parameters=rope(partial_rotary_factor=0.5))),
+    "tiny_gpt_neox_sequential": ("GPTNeoXForCausalLM", "float32", dict(
+        use_parallel_residual=False, hidden_act="gelu_new", rope_parameters=rope(rope_theta=500.0, partial_rotary_factor=1.0))),
+    "tiny_exaone4": ("Exaone4ForCausalLM", "bfloat16", dict(
+        sliding_window=8, sliding_window_pattern=2, layer_types=ALTERNATING)),
+    "tiny_ernie4_5": ("Ernie4_5ForCausalLM", "bfloat16", dict(head_dim=8, use_bias=True, tie_word_embeddings=True)),
+    "tiny_seed_oss": ("SeedOssForCausalLM", "bfloat16", dict(
+        head_dim=8, attention_bias=True, attention_out_bias=True, mlp_bias=True)),
+    "tiny_hunyuan": ("HunYuanDenseV1ForCausalLM", "bfloat16", dict(
+        head_dim=8, rope_parameters=rope(rope_type="dynamic", alpha=50.0, factor=1.0))),
+    "tiny_cohere2": ("Cohere2ForCausalLM", "bfloat16", dict(
+        sliding_window=8, logit_scale=0.25, tie_word_embeddings=True, layer_types=ALTERNATING)),
+    "tiny_qwen2_moe": ("Qwen2MoeForCausalLM", "bfloat16", dict(
+        num_hidden_layers=3, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=20, shared_expert_intermediate_size=24,
+        mlp_only_layers=[1], norm_topk_prob=True)),
+    "tiny_granitemoe": ("GraniteMoeForCausalLM", "float32", dict(
+        EXPERTS, intermediate_size=20, attention_multiplier=0.2, embedding_multiplier=3.0, residual_multiplier=0.6,
+        logits_scaling=4.0)),
+    "tiny_glm4_moe": ("Glm4MoeForCausalLM", "bfloat16", dict(
+        head_dim=8, n_routed_experts=8, num_experts_per_tok=2, moe_intermediate_size=20, n_shared_experts=1, n_group=2,
+        topk_group=1, first_k_dense_replace=1, routed_scaling_factor=1.5, use_qk_norm=True, attention_bias=True)),
+    "tiny_arcee": ("ArceeForCausalLM", "bfloat16", dict(attention_bias=True, mlp_bias=True)),
+    "tiny_cwm": ("CwmForCausalLM", "bfloat16", dict(head_dim=8, sliding_window=6, rope_parameters=rope(
+        rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=32))),
+    "tiny_helium": ("HeliumForCausalLM", "bfloat16", dict(head_dim=8, attention_bias=True, mlp_bias=True)),
+    "tiny_hyperclovax": ("HyperCLOVAXForCausalLM", "bfloat16", dict(
+        embedding_multiplier=2.0, logits_scaling=0.5, residual_multiplier=0.6, attention_multiplier=0.3)),
+    "tiny_jais2": ("Jais2ForCausalLM", "bfloat16", {}),
+    "tiny_ministral": ("MinistralForCausalLM", "bfloat16", dict(head_dim=8, sliding_window=6, layer_types=ALTERNATING)),
+    "tiny_vaultgemma": ("VaultGemmaForCausalLM", "bfloat16", dict(
+        head_dim=8, sliding_window=6, tie_word_embeddings=True, query_pre_attn_scalar=12, attn_logit_softcapping=5.0,
+        final_logit_softcapping=12.0)),
+    "tiny_youtu": ("YoutuForCausalLM", "bfloat16", dict(
+        num_key_value_heads=4, q_lora_rank=16, kv_lora_rank=16, qk_nope_head_dim=8, qk_rope_head_dim=8, v_head_dim=12)),
+    "tiny_olmoe": ("OlmoeForCausalLM", "bfloat16", dict(
+        num_experts=4, num_experts_per_tok=2, intermediate_size=20, clip_qkv=0.7, norm_topk_prob=True)),
+    "tiny_flex_olmo": ("FlexOlmoForCausalLM", "bfloat16", dict(num_experts=4, num_experts_per_tok=2, intermediate_size=20)),
+    "tiny_mellum": ("MellumForCausalLM", "bfloat16", dict(
+        head_dim=8, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=20, sliding_window=6, layer_types=ALTERNATING,
+        mlp_layer_types=["dense", "sparse"])),
+    "tiny_dots1": ("Dots1ForCausalLM", "bfloat16", dict(
+        head_dim=8, n_routed_experts=8, num_experts_per_tok=2, moe_intermediate_size=20, n_shared_experts=1, n_group=2,
+        topk_group=1, first_k_dense_replace=1, norm_topk_prob=True, routed_scaling_factor=1.5, sliding_window=6,
+        max_window_layers=1)),
+    "tiny_glm4_moe_lite": ("Glm4MoeLiteForCausalLM", "bfloat16", dict(
+        {k: v for k, v in MLA.items() if k != "first_k_dense_replace"}, q_lora_rank=16)),
 }
 
 
@@ -84,6 +140,9 @@ def fill(case, model):
             parameter.copy_(0.3 * noise)
         else:
             parameter.copy_(noise * (1.3 / parameter.shape[-1] ** 0.5))
+    for name, buffer in model.named_buffers():
+        if name.endswith("correction_bias"):
+            buffer.copy_(0.1 * torch.randn(buffer.shape, generator=random_for(case, name)))
     ids = random_ids(case, "spread", 40, model.config.vocab_size)[None]
     scaled = model.base_model.norm.weight if tied else head
     for _ in range(3):

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/mapped_file.h"
+#include "sharding/mapped_file.h"
 #include "sharding/safetensors.h"
 
 namespace tp {

@@ -182,8 +182,10 @@ Style default_q_style(const ModelConfig& config) {
 std::vector<GoldenRun> runs_of(const ModelConfig& config, const std::string& dtype, int tp_size) {
   if (config.num_kv_heads % tp_size == 0 || default_q_style(config) != Style::kColwise) return {{dtype, tp_size, {}}};
   std::vector<std::string> whole;
-  for (const char* name : {"q_proj", "k_proj", "v_proj", "o_proj"})
-    whole.push_back("layers.*.self_attn." + std::string(name) + "=replicated_with_grad_allreduce");
+  const std::string_view output = find_family(config.model_type)->names.o;
+  for (const std::string_view name : {std::string_view("self_attn.q_proj"), std::string_view("self_attn.k_proj"),
+                                      std::string_view("self_attn.v_proj"), output})
+    whole.push_back("layers.*." + std::string(name) + "=replicated_with_grad_allreduce");
   return {{dtype, tp_size, whole},
           {dtype, tp_size, {"layers.*.self_attn.k_proj=kv_replicated", "layers.*.self_attn.v_proj=kv_replicated"}}};
 }

@@ -91,6 +91,37 @@ TEST_F(CheckpointFiles, TellsExtraTensorsButNotBuffers) {
               ElementsAre("empty", "model.layers.0.self_attn.q_proj.bias"));
 }
 
+TEST_F(CheckpointFiles, TellsUnusedTensorsInShort) {
+  std::vector<Tensor> tensors = one_layer("model.");
+  const ModelConfig model = config();
+  write_tensors("model.safetensors", tensors);
+  EXPECT_THAT(unused_notes(open_checkpoint(dir_), module_tree(model)), ElementsAre());
+  tensors.push_back({"model.layers.0.self_attn.q_proj.bias", {4}});
+  tensors.push_back({"model.layers.0.self_attn.rotary_emb.inv_freq", {1}});
+  tensors.push_back({"model.layers.7.eh_proj.weight", {4}});
+  tensors.push_back({"model.layers.8.eh_proj.weight", {4}});
+  for (int i = 0; i < 9; ++i) tensors.push_back({"spare" + std::to_string(i), {1}});
+  write_tensors("model.safetensors", tensors);
+  EXPECT_THAT(
+      unused_notes(open_checkpoint(dir_), module_tree(model)),
+      ElementsAre("stored biases are not used, config.json says there are none: model.layers.*.self_attn.q_proj.bias",
+                  "stored tensors that this model does not use: model.layers.*.eh_proj.weight (2 of them), spare0, spare1, "
+                  "spare2, spare3, spare4, spare5, spare6, and 2 more names"));
+}
+
+TEST_F(CheckpointFiles, FindsTheHeadUnderEachOfItsNames) {
+  const ModelConfig gpt_neox = load_model_config(
+      write("neox.json", R"({"model_type": "gpt_neox", "vocab_size": 3, "hidden_size": 2, "intermediate_size": 2,
+        "num_hidden_layers": 1, "num_attention_heads": 1, "partial_rotary_factor": 1.0})"));
+  const auto stored = [&](const std::string& name) {
+    write_tensors("model.safetensors", {{name, {3, 2}}});
+    return has_lm_head(open_checkpoint(dir_), module_tree(gpt_neox));
+  };
+  EXPECT_TRUE(stored("lm_head.weight"));
+  EXPECT_TRUE(stored("embed_out.weight"));
+  EXPECT_FALSE(stored("gpt_neox.embed_in.weight"));
+}
+
 TEST_F(CheckpointFiles, AHeadMayBeMissingOnlyWhenTied) {
   std::vector<Tensor> tensors = one_layer("model.");
   write_tensors("model.safetensors", tensors);

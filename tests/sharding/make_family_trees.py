@@ -19,6 +19,7 @@ SIZES = dict(vocab_size=32, hidden_size=64, intermediate_size=96, num_hidden_lay
 EXPERTS = dict(num_experts_per_tok=2, moe_intermediate_size=24)
 LATENT = dict(num_key_value_heads=8, n_routed_experts=8, q_lora_rank=24, kv_lora_rank=16, qk_nope_head_dim=16,
               qk_rope_head_dim=8, v_head_dim=12, attention_bias=True, first_k_dense_replace=1)
+DENSE_LATENT = {k: v for k, v in LATENT.items() if k not in ("n_routed_experts", "first_k_dense_replace")}
 CASES = {  # model_type: what differs from SIZES; options that add parameters are on
     "cohere": dict(use_qk_norm=True), "cohere2": dict(attention_bias=True), "deepseek_v2": dict(LATENT, mlp_bias=True, **EXPERTS),
     "deepseek_v3": dict(LATENT, n_group=2, topk_group=1, **EXPERTS), "ernie4_5": dict(use_bias=True, head_dim=16), "exaone4": {},
@@ -33,6 +34,15 @@ CASES = {  # model_type: what differs from SIZES; options that add parameters ar
     "qwen3": dict(attention_bias=True, head_dim=16), "qwen3_moe": dict(num_experts=4, mlp_only_layers=[1], **EXPERTS),
     "seed_oss": dict(attention_out_bias=True, mlp_bias=True, head_dim=16), "smollm3": dict(attention_bias=True, mlp_bias=True),
     "starcoder2": dict(use_bias=False),
+    "arcee": dict(attention_bias=True, mlp_bias=True), "cwm": dict(head_dim=16, mlp_bias=True),
+    "dots1": dict(n_routed_experts=4, n_shared_experts=2, first_k_dense_replace=1, attention_bias=True, **EXPERTS),
+    "flex_olmo": dict(num_experts=4, num_experts_per_tok=2, attention_bias=True),
+    "glm4_moe_lite": dict({k: v for k, v in LATENT.items() if k != "first_k_dense_replace"}, **EXPERTS),
+    "helium": dict(head_dim=8, attention_bias=True, mlp_bias=True), "hyperclovax": dict(mlp_bias=True),
+    "internlm3": dict(head_dim=16, attention_bias=True, mlp_bias=True), "iquestcoder": dict(head_dim=16, mlp_bias=True),
+    "jais2": {}, "mellum": dict(head_dim=16, num_experts=4, mlp_layer_types=["sparse", "dense"], **EXPERTS), "ministral": dict(head_dim=16),
+    "olmoe": dict(num_experts=4, num_experts_per_tok=2, attention_bias=True), "vaultgemma": dict(head_dim=8),
+    "youtu": DENSE_LATENT,
 }
 
 

@@ -236,8 +236,26 @@ TEST(ModelConfig, WarnsOfWhatItPassesOver) {
   EXPECT_THAT(config_of("llama", R"({"made_up": 1, "pretraining_tp": 2})").warnings,
               ElementsAre("config.json: `made_up` is not known and is ignored",
                           "config.json: `pretraining_tp` is ignored: it changes the order of sums, not the model"));
-  EXPECT_THAT(config_of("gemma").warnings,
-              ElementsAre("config.json: model_type `gemma` has not been checked against a reference"));
+}
+
+TEST(ModelConfig, ReadsWhichLayersAreMixturesOfExperts) {
+  const auto sparse = [](const std::string& more) {
+    std::string layers;
+    for (const LayerConfig& layer : config_of("mellum", more).layers) layers += layer.moe ? 'x' : '-';
+    return layers;
+  };
+  EXPECT_EQ(sparse(R"({"num_hidden_layers": 3})"), "xxx");
+  EXPECT_EQ(sparse(R"({"num_hidden_layers": 3, "mlp_layer_types": ["dense", "sparse", "dense"]})"), "-x-");
+  EXPECT_EQ(refusal("mellum", R"({"num_hidden_layers": 1, "mlp_layer_types": ["sparse", "loose"]})"),
+            "config.json: `mlp_layer_types` has 2 entries for 1 layers");
+  EXPECT_EQ(refusal("mellum", R"({"num_hidden_layers": 1, "mlp_layer_types": ["loose"]})"),
+            "config.json: `mlp_layer_types` has \"loose\" (sparse, dense)");
+}
+
+TEST(ModelConfig, NormsAfterAttentionAndMlpCanBeSwitchedOff) {
+  EXPECT_TRUE(config_of("hyperclovax").post_mlp_norm);
+  EXPECT_FALSE(config_of("hyperclovax", R"({"use_post_norm": false})").post_mlp_norm);
+  EXPECT_EQ(config_of("gemma3_text", R"({"attn_logit_softcapping": 50.0})").attention_softcap, 0);
 }
 
 TEST(ModelConfig, RefusesQuantizedAndUnknownModels) {

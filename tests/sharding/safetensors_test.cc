@@ -114,6 +114,23 @@ TEST_F(Safetensors, RefusesHeadersOfAnotherForm) {
               testing::StartsWith("m.safetensors: tensor `a`: unknown dtype `F31`\n  fix: known ones are F64, F32, F16, BF16"));
 }
 
+// A header may have 100 MB; none of them may fill the memory or come back in a message.
+TEST_F(Safetensors, RefusesWhatIsTooLong) {
+  const std::string entry = R"(": {"dtype": "F32", "shape": [], "data_offsets": [0, 4]}})";
+  EXPECT_EQ(refusal_of("{\"" + std::string(512, 'n') + entry, 4), "accepted");
+  EXPECT_EQ(refusal_of("{\"" + std::string(513, 'n') + entry, 4), "m.safetensors header:1:2: a name of more than 512 bytes");
+  EXPECT_EQ(refusal_of("{\"" + std::string(5 << 20, 'n') + entry, 4),
+            "m.safetensors header:1:4194306: more than 4194304 bytes in one key or value");
+  EXPECT_EQ(refusal_of("{" + std::string(5 << 20, ' ') + "}", 0),
+            "m.safetensors header:1:4194306: more than 4194304 bytes in one key or value");
+  EXPECT_EQ(refusal_of(R"({"a": {")" + std::string(300, 'k') + R"(": 1}})", 0),
+            "m.safetensors header:1:8: unexpected key `" + std::string(100, 'k') + "…`");
+  std::string metadata;
+  for (int i = 0; i <= 10000; ++i) metadata += (i == 0 ? "\"" : ",\"") + std::to_string(i) + "\":\"\"";
+  EXPECT_EQ(refusal_of("{\"__metadata__\":{" + metadata + "}}", 0),
+            "m.safetensors header:1:98908: more than 10000 entries in __metadata__");
+}
+
 TEST_F(Safetensors, RefusesDuplicateKeys) {
   const std::string entry = R"({"dtype": "U8", "shape": [4], "data_offsets": [0, 4]})";
   EXPECT_EQ(refusal_of("{\"a\": " + entry + ", \"a\": " + entry + "}", 4), "m.safetensors header:1:62: duplicate key `a`");

@@ -1,4 +1,4 @@
-#include "runtime/mapped_file.h"
+#include "sharding/mapped_file.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

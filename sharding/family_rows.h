@@ -1,0 +1,20 @@
+#pragma once
+
+#include <vector>
+
+#include "sharding/families.h"
+
+namespace tp {
+
+// The rows of the table, in three parts. Source of each row: transformers 5.24.
+std::vector<Family> dense_families();
+std::vector<Family> llama_families();  // Llama's modules with small differences, and latent attention without experts
+std::vector<Family> moe_families();
+
+// Names of families that normalize what attention and MLP give, and not what they take: olmo2.
+inline constexpr ParameterNames kPostNormNames = {.pre_attention_norm = "",
+                                                  .post_attention_norm = "post_attention_layernorm",
+                                                  .pre_mlp_norm = "",
+                                                  .post_mlp_norm = "post_feedforward_layernorm"};
+
+}  // namespace tp
