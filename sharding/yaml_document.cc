@@ -106,7 +106,7 @@ class TreeBuilder : public YAML::EventHandler {
         value.line = level.key->line;
         value.column = level.key->column;
       }
-      level.node.entries.emplace_back(std::move(*level.key), std::move(value));
+      level.node.entries.push_back({std::move(*level.key), std::move(value)});
       level.key.reset();
     }
   }

@@ -1,18 +1,23 @@
 #pragma once
 
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace tp {
+
+struct YamlEntry;
 
 // A node of a YAML file with the place it was written, for messages.
 struct YamlNode {
   enum class Kind { kNull, kScalar, kSequence, kMap };
   Kind kind = Kind::kNull;
-  std::string text;                                    // of a scalar
-  int line = 1, column = 1;                            // from 1
-  std::vector<std::pair<YamlNode, YamlNode>> entries;  // of a map, in order, duplicate keys kept
+  std::string text;                // of a scalar
+  int line = 1, column = 1;        // from 1
+  std::vector<YamlEntry> entries;  // of a map, in order, duplicate keys kept
+};
+
+struct YamlEntry {
+  YamlNode first, second;  // key, value
 };
 
 // The largest plan file that is read, and the deepest nesting. A plan is two levels deep.

@@ -8,6 +8,7 @@
 #include "runtime/engine_eager.h"
 #include "runtime/generate.h"
 #include "sharding/error.h"
+#include "sharding/families.h"
 #include "tests/runtime/golden_case.h"
 
 namespace tp {
