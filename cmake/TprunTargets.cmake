@@ -10,6 +10,12 @@ target_compile_options(tprun_settings INTERFACE $<$<AND:$<CXX_COMPILER_ID:GNU>,$
 if(TPRUN_WERROR)
   target_compile_options(tprun_settings INTERFACE -Werror)
 endif()
+if(TPRUN_FUZZ)
+  target_compile_definitions(tprun_settings INTERFACE FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION)
+  target_compile_options(tprun_settings INTERFACE
+    -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined)
+  target_link_options(tprun_settings INTERFACE -fsanitize=address,undefined)
+endif()
 if(TPRUN_ASAN)
   target_compile_options(tprun_settings INTERFACE -fsanitize=address,undefined -fno-omit-frame-pointer)
   target_link_options(tprun_settings INTERFACE -fsanitize=address,undefined)

@@ -115,7 +115,9 @@ TEST_P(CompiledGolden, Float32LogitsAndTokens) {
 TEST_P(CompiledGolden, Bfloat16Within) {
   const GoldenCase golden(GetParam());
   const int tp_size = allowed(golden, 2) ? 2 : 1;
-  with_engine(golden, tp_size, "bfloat16", [&](Engine& engine, Communicator&, const ModelConfig&) {
+  with_engine(golden, tp_size, "bfloat16", [&](Engine& engine, Communicator&, const ModelConfig& config) {
+    // A routing flip moves a whole row of a model with experts (tolerances of the goldens' README).
+    const bool moe = config.moe.has_value();
     for (const std::string& name : prompt_names(golden)) {
       const Logits logits = engine.forward(single(golden.ids(name + ".input_ids")), LogitsWanted::kLast);
       const std::vector<float> want = golden.floats(name + ".logits_bf16_last");
@@ -125,8 +127,8 @@ TEST_P(CompiledGolden, Bfloat16Within) {
         largest = std::max(largest, difference);
         sum += difference;
       }
-      EXPECT_LT(largest, 0.5) << name;
-      EXPECT_LT(sum / static_cast<double>(want.size()), 0.1) << name;
+      if (!moe) EXPECT_LT(largest, 0.5) << name;
+      EXPECT_LT(sum / static_cast<double>(want.size()), moe ? 0.3 : 0.1) << name;
     }
   });
 }
