@@ -127,7 +127,9 @@ TEST_P(CompiledGolden, Bfloat16Within) {
         largest = std::max(largest, difference);
         sum += difference;
       }
-      if (!moe) EXPECT_LT(largest, 0.5) << name;
+      if (!moe) {
+        EXPECT_LT(largest, 0.5) << name;
+      }
       EXPECT_LT(sum / static_cast<double>(want.size()), moe ? 0.3 : 0.1) << name;
     }
   });
