@@ -56,7 +56,7 @@ Layers make_layers(int count, WeightFormat format, ThreadPool& pool) {
       const std::vector<WeightBlock> blocks = {{{weight.data(), DType::kBF16, shape.in}, shape.out, shape.in}};
       const std::vector<uint16_t> scales(static_cast<size_t>(shape.out), 0x3c00);
       layers.linears.push_back(format == WeightFormat::kBF16
-                                   ? PackedLinear(shape.out, shape.in, blocks, pool)
+                                   ? PackedLinear(shape.out, shape.in, DType::kBF16, blocks, pool)
                                    : PackedLinear::quantized(shape.out, shape.in, format, blocks, scales, pool));
       layers.bytes += static_cast<double>(layers.linears.back().size_bytes());
       layers.flops_per_row += 2.0 * static_cast<double>(shape.out * shape.in);
@@ -91,7 +91,7 @@ void bench_packing(ThreadPool& pool) {
   constexpr int64_t kOut = 6144, kIn = 1024, kBytes = kOut * kIn * 2;
   const std::vector<uint16_t> weight(kOut * kIn, 0x3f80);
   const double packing = best_seconds(5, pool, [&] {
-    PackedLinear(kOut, kIn, {{{weight.data(), DType::kBF16, kIn}, kOut, kIn}}, pool);
+    PackedLinear(kOut, kIn, DType::kBF16, {{{weight.data(), DType::kBF16, kIn}, kOut, kIn}}, pool);
   });
   const double copying = best_seconds(5, pool, [&] {
     Buffer copy(kBytes);

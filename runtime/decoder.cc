@@ -1,6 +1,7 @@
 #include "runtime/decoder.h"
 
 #include "runtime/float_convert.h"
+#include "runtime/linear_weights.h"
 
 namespace tp {
 namespace {
@@ -140,6 +141,16 @@ Value Decoder::apply(Ops& ops, const Linear& linear, const Value& x) const {
   }
 }
 
+std::vector<Value> Decoder::apply_all(Ops& ops, const std::vector<Linear>& linears, const Value& x) const {
+  std::vector<LinearParams> params;
+  std::vector<Value> values;
+  for (const Linear& one : linears)
+    if (needs_no_collective(one.style)) params.push_back({one.weight, one.bias});
+  if (params.size() == linears.size()) return ops.linears(x, params);
+  for (const Linear& one : linears) values.push_back(apply(ops, one, x));
+  return values;
+}
+
 Value Decoder::apply(Ops& ops, const Norm& norm, const Value& x, int64_t group) const {
   if (!norm.present) return x;
   return ops.norm(x, norm.weight, norm.bias, config_.norm, config_.norm_eps, group);
@@ -195,9 +206,8 @@ Value Decoder::attention(Ops& ops, const Layer& layer, const Value& x) const {
     k = ops.slice_features(qkv, q_size, kv_size);
     v = ops.slice_features(qkv, q_size + kv_size, kv_size);
   } else {
-    q = apply(ops, layer.q, x);
-    k = apply(ops, layer.k, x);
-    v = apply(ops, layer.v, x);
+    const std::vector<Value> qkv = apply_all(ops, {layer.q, layer.k, layer.v}, x);
+    q = qkv[0], k = qkv[1], v = qkv[2];
   }
   const int64_t group = config_.qk_norm == QkNorm::kFullProjection ? 0 : spec.head_dim;
   const auto normalize = [&] {
@@ -219,12 +229,15 @@ Value Decoder::experts(Ops& ops, const Layer& layer, const Value& x) const {
   Value routed = ops.moe(x, *layer.moe);
   if (layer.moe->split != MoeSpec::Split::kNone) routed = ops.all_reduce(routed, kNoParam);
   if (layer.shared_down.weight == kNoParam) return routed;
-  const Value inner =
-      ops.gated_activation(apply(ops, layer.shared_gate, x), apply(ops, layer.shared_up, x), config_.activation);
-  Value shared = apply(ops, layer.shared_down, inner);
+  Value shared = apply(ops, layer.shared_down, gated(ops, layer.shared_gate, layer.shared_up, x));
   if (layer.shared_expert_gate.weight != kNoParam)
     shared = ops.sigmoid_gate(shared, ops.linear(x, layer.shared_expert_gate.weight, layer.shared_expert_gate.bias, true));
   return ops.add(routed, shared);
+}
+
+Value Decoder::gated(Ops& ops, const Linear& gate, const Linear& up, const Value& x) const {
+  const std::vector<Value> both = apply_all(ops, {gate, up}, x);
+  return ops.gated_activation(both[0], both[1], config_.activation);
 }
 
 Value Decoder::mlp(Ops& ops, const Layer& layer, const Value& x) const {
@@ -232,7 +245,7 @@ Value Decoder::mlp(Ops& ops, const Layer& layer, const Value& x) const {
   Value inner;
   switch (config_.mlp) {
     case MlpForm::kGated:
-      inner = ops.gated_activation(apply(ops, layer.gate, x), apply(ops, layer.up, x), config_.activation);
+      inner = gated(ops, layer.gate, layer.up, x);
       break;
     case MlpForm::kGatedFused: {
       const Value gate_up = apply(ops, layer.gate_up, x);

@@ -53,12 +53,15 @@ class Decoder {
   MoeSpec moe_spec(int index) const;
 
   Value apply(Ops& ops, const Linear& linear, const Value& x) const;
+  // Several linears of one input, as one where no collective comes between.
+  std::vector<Value> apply_all(Ops& ops, const std::vector<Linear>& linears, const Value& x) const;
   Value apply(Ops& ops, const Norm& norm, const Value& x, int64_t group = 0) const;
   Value embed(Ops& ops) const;
   Value attention(Ops& ops, const Layer& layer, const Value& x) const;
   Value latent_norm(Ops& ops, const Norm& norm, const Value& x) const;
   Value latent_attention(Ops& ops, const Layer& layer, const Value& x) const;
   Value experts(Ops& ops, const Layer& layer, const Value& x) const;
+  Value gated(Ops& ops, const Linear& gate, const Linear& up, const Value& x) const;
   Value mlp(Ops& ops, const Layer& layer, const Value& x) const;
   Value block(Ops& ops, const Layer& layer, const Value& x) const;
   Value logits(Ops& ops, const Value& x) const;

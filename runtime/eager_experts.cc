@@ -1,26 +1,36 @@
 #include "runtime/eager_experts.h"
 
-#include <ATen/ATen.h>
+#include <algorithm>
+#include <cmath>
+#include <cstring>
 
-#include "runtime/eager_activation.h"
+#include "runtime/cpu/buffer.h"
+#include "runtime/cpu/row_ops.h"
+#include "runtime/float_convert.h"
 
 namespace tp {
 namespace {
 
-at::Tensor rounded(const at::Tensor& value, at::ScalarType dtype) {
-  return value.to(dtype).to(at::kFloat);
-}
+// A matrix of its own memory.
+struct Block {
+  Block(int64_t count, int64_t features, DType dtype)
+      : memory(count * features * size_bytes(dtype)), rows{memory.data(), dtype, features} {}
+  cpu::Buffer memory;
+  cpu::Rows rows;
+};
 
-// gate_up [n, 2 * intermediate] -> the input of down.
-at::Tensor gated(const at::Tensor& gate_up, const MoeConfig& config, Activation activation) {
-  if (config.clamped_swiglu) {
-    const at::Tensor pairs = gate_up.unflatten(1, {-1, 2});
-    const at::Tensor gate = pairs.select(2, 0).clamp_max(config.swiglu_limit);
-    const at::Tensor up = pairs.select(2, 1).clamp(-config.swiglu_limit, config.swiglu_limit);
-    return at::sigmoid(gate * config.swiglu_alpha).mul_(gate).mul_(up + 1);
+// gpt_oss: gate and up alternate (MoeConfig::clamped_swiglu). gate_up [n, 2 * features] -> out [n, features].
+void clamped_swiglu(cpu::ConstRows gate_up, int64_t n, int64_t features, const MoeConfig& config, cpu::Rows out) {
+  const auto alpha = static_cast<float>(config.swiglu_alpha), limit = static_cast<float>(config.swiglu_limit);
+  std::vector<float> pairs(static_cast<size_t>(2 * features)), result(static_cast<size_t>(features));
+  for (int64_t row = 0; row < n; ++row) {
+    convert_elements(gate_up.row(row), gate_up.dtype, pairs.data(), DType::kF32, 2 * features);
+    for (size_t i = 0; i < result.size(); ++i) {
+      const float gate = std::min(pairs[2 * i], limit), up = std::clamp(pairs[2 * i + 1], -limit, limit);
+      result[i] = gate / (1.0f + std::exp(-alpha * gate)) * (up + 1.0f);
+    }
+    convert_elements(result.data(), DType::kF32, out.row(row), out.dtype, features);
   }
-  const int64_t half = gate_up.size(1) / 2;
-  return activated(gate_up.narrow(1, 0, half).contiguous(), activation).mul_(gate_up.narrow(1, half, half));
 }
 
 // The tokens of one expert and its weight for each.
@@ -29,32 +39,67 @@ struct Assignment {
   std::vector<float> weights;
 };
 
+class Expert {
+ public:
+  Expert(const LocalExperts& experts, size_t index, const MoeConfig& config, Activation activation, const cpu::Context& context)
+      : gate_up_(*experts.gate_up[index]),
+        down_(*experts.down[index]),
+        gate_up_bias_(experts.gate_up_bias.empty() ? nullptr : experts.gate_up_bias[index]),
+        down_bias_(experts.down_bias.empty() ? nullptr : experts.down_bias[index]),
+        config_(config),
+        activation_(activation),
+        context_(context) {}
+
+  // Adds this expert's part to the tokens of `out`.
+  void run(cpu::ConstRows x, const Assignment& assignment, cpu::Rows out) const {
+    const auto n = static_cast<int64_t>(assignment.tokens.size());
+    Block chosen(n, gate_up_.in(), x.dtype), wide(n, gate_up_.out(), x.dtype), inner(n, down_.in(), x.dtype);
+    Block mixed(n, down_.out(), DType::kF32);
+    for (int64_t i = 0; i < n; ++i)
+      std::memcpy(chosen.rows.row(i), x.row(assignment.tokens[static_cast<size_t>(i)]),
+                  static_cast<size_t>(gate_up_.in() * size_bytes(x.dtype)));
+    gate_up_.run(chosen.rows, n, wide.rows, context_, gate_up_bias_);
+    activate(wide.rows, n, inner.rows);
+    down_.run(inner.rows, n, mixed.rows, context_, down_bias_);
+    for (int64_t i = 0; i < n; ++i) {
+      const float weight = assignment.weights[static_cast<size_t>(i)];
+      const float* from = static_cast<const float*>(mixed.rows.row(i));
+      float* sum = static_cast<float*>(out.row(assignment.tokens[static_cast<size_t>(i)]));
+      for (int64_t k = 0; k < down_.out(); ++k) sum[k] += from[k] * weight;
+    }
+  }
+
+ private:
+  void activate(cpu::ConstRows gate_up, int64_t n, cpu::Rows inner) const {
+    const int64_t features = gate_up_.out() / 2;
+    if (config_.clamped_swiglu) return clamped_swiglu(gate_up, n, features, config_, inner);
+    const void* up = static_cast<const std::byte*>(gate_up.data) + features * size_bytes(gate_up.dtype);
+    cpu::activation_rows(gate_up, {up, gate_up.dtype, gate_up.stride}, n, features, activation_, inner, context_);
+  }
+
+  const cpu::PackedLinear &gate_up_, &down_;
+  const float *gate_up_bias_, *down_bias_;
+  const MoeConfig& config_;
+  Activation activation_;
+  const cpu::Context& context_;
+};
+
 }  // namespace
 
-at::Tensor run_experts(const at::Tensor& x, const std::vector<ExpertChoice>& choices, const LocalExperts& experts,
-                       const MoeConfig& config, Activation activation, at::ScalarType dtype, EagerMatmul& matmul) {
-  std::vector<Assignment> assignments(static_cast<size_t>(experts.gate_up.size(0)));
+void run_experts(cpu::ConstRows x, int64_t tokens, const std::vector<ExpertChoice>& choices, const LocalExperts& experts,
+                 const MoeConfig& config, Activation activation, cpu::Rows out, const cpu::Context& context) {
+  std::vector<Assignment> assignments(experts.gate_up.size());
   for (size_t i = 0; i < choices.size(); ++i) {
     const int64_t local = choices[i].expert - experts.first_expert;
-    if (local < 0 || local >= experts.gate_up.size(0)) continue;
+    if (local < 0 || local >= static_cast<int64_t>(assignments.size())) continue;
     Assignment& assignment = assignments[static_cast<size_t>(local)];
     assignment.tokens.push_back(static_cast<int64_t>(i) / config.top_k);
     assignment.weights.push_back(choices[i].weight);
   }
-  at::Tensor out = at::zeros_like(x);
-  for (size_t index = 0; index < assignments.size(); ++index) {
-    const Assignment& assignment = assignments[index];
-    if (assignment.tokens.empty()) continue;
-    const auto expert = static_cast<int64_t>(index);
-    const at::Tensor tokens = at::tensor(assignment.tokens);
-    at::Tensor gate_up = matmul(x.index_select(0, tokens), experts.gate_up.select(0, expert));
-    if (experts.gate_up_bias.defined()) gate_up.add_(experts.gate_up_bias.select(0, expert));
-    const at::Tensor inner = rounded(gated(rounded(gate_up, dtype), config, activation), dtype);
-    at::Tensor mixed = matmul(inner, experts.down.select(0, expert));
-    if (experts.down_bias.defined()) mixed.add_(experts.down_bias.select(0, expert));
-    out.index_add_(0, tokens, mixed.mul_(at::tensor(assignment.weights).unsqueeze(1)));
-  }
-  return out;
+  for (int64_t token = 0; token < tokens; ++token)
+    std::memset(out.row(token), 0, static_cast<size_t>(out.stride) * sizeof(float));
+  for (size_t index = 0; index < assignments.size(); ++index)
+    if (!assignments[index].tokens.empty()) Expert(experts, index, config, activation, context).run(x, assignments[index], out);
 }
 
 }  // namespace tp

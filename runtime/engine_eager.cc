@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "runtime/batch_check.h"
+#include "runtime/cpu/kernel_choice.h"
 #include "runtime/decoder.h"
 #include "runtime/ops_eager.h"
 #include "sharding/error.h"
@@ -14,21 +15,19 @@
 namespace tp {
 namespace {
 
-std::vector<LayerCache> allocate_cache(const RankModel& model, const std::vector<AttentionSpec>& specs, int64_t slots,
-                                       int64_t cache_len) {
-  std::vector<LayerCache> cache;
-  const auto dtype = scalar_type(model.weights.dtype());
-  // Empty, not zeros: a page of the cache costs memory only once a position is written there.
-  const auto allocate = [&](int64_t heads, int64_t dim) { return at::empty({slots, heads, cache_len, dim}, dtype); };
-  try {
-    for (const AttentionSpec& spec : specs)
-      cache.push_back({allocate(spec.kv_heads_local, spec.head_dim), allocate(spec.kv_heads_local, spec.v_head_dim)});
-  } catch (const c10::Error&) {
-    throw Error(
-        "", "cannot allocate a cache of " + std::to_string(slots) + " prompts of " + std::to_string(cache_len) + " positions",
-        "lower --batch, --cache-len or --max-new-tokens");
-  }
-  return cache;
+// Ranks that compute the same replicated value with other kernels would get other bits: rank 0 chooses, among what all have.
+cpu::KernelChoice agree_on_kernels(cpu::ThreadPool& pool, Communicator& communicator) {
+  int64_t mine = 0;
+  for (cpu::Isa isa : cpu::available_isas()) mine |= int64_t{1} << static_cast<int>(isa);
+  int64_t all = mine;
+  for (int64_t theirs : communicator.collect(mine)) all &= theirs;
+  std::vector<cpu::Isa> allowed;
+  for (cpu::Isa isa : cpu::available_isas())
+    if ((all >> static_cast<int>(isa) & 1) != 0) allowed.push_back(isa);
+  cpu::KernelChoice choice;
+  if (communicator.rank() == 0) choice = cpu::choose_kernels(allowed, pool);
+  communicator.broadcast(&choice, sizeof(choice), 0);
+  return choice;
 }
 
 // The batch without columns that are padding in every row: buckets matter to compiled engines only.
@@ -46,56 +45,79 @@ Batch trimmed(const Batch& batch) {
 
 class EagerEngine : public Engine {
  public:
-  EagerEngine(const RankModel& model, Communicator& communicator, int64_t slots, int64_t cache_len)
+  EagerEngine(const RankModel& model, Communicator& communicator, const EagerEngineOptions& options)
       : model_(model),
-        slots_(slots),
-        cache_len_(cache_len),
+        options_(options),
+        pool_(options.threads),
         decoder_(model.config, model.table, model.weights.dtype()),
-        ops_(model.config, model.table, model.weights, allocate_cache(model, decoder_.attention_specs(), slots, cache_len),
+        ops_(model.config, model.table, model.weights, allocate_cache(), {pool_, agree_on_kernels(pool_, communicator)},
              communicator) {}
 
   Logits forward(const Batch& batch, LogitsWanted wanted) override {
-    check_batch(batch, model_.config.vocab_size, slots_, cache_len_);
+    check_batch(batch, model_.config.vocab_size, options_.slots, options_.cache_len);
     const Batch real = trimmed(batch);
     const c10::InferenceMode inference;
     try {
       ops_.begin(real);
       const Value value = decoder_.forward(ops_, wanted);
-      const at::Tensor logits = static_cast<const EagerValue&>(*value).tensor.contiguous();
-      Logits result{real.rows, wanted == LogitsWanted::kLast ? 1 : real.width, logits.size(1)};
-      const float* data = logits.const_data_ptr<float>();
-      result.data.assign(data, data + logits.numel());
+      const auto& logits = static_cast<const EagerValue&>(*value);
+      Logits result{real.rows, wanted == LogitsWanted::kLast ? 1 : real.width, logits.features};
+      result.data.resize(static_cast<size_t>(logits.lines * logits.features));
+      for (int64_t line = 0; line < logits.lines; ++line)
+        std::memcpy(result.data.data() + line * logits.features, logits.rows.row(line),
+                    static_cast<size_t>(logits.line_bytes()));
       return result;
     } catch (const c10::Error& error) {
       throw Error("libtorch", error.what_without_backtrace());
     }
   }
 
-  int64_t cache_len() const override { return cache_len_; }
-  int64_t slots() const override { return slots_; }
+  int64_t cache_len() const override { return options_.cache_len; }
+  int64_t slots() const override { return options_.slots; }
   int64_t cache_bytes() const override {
     int64_t features = 0;
     for (const AttentionSpec& spec : decoder_.attention_specs())
       features += spec.kv_heads_local * (spec.head_dim + spec.v_head_dim);
-    return features * slots_ * cache_len_ * size_bytes(model_.weights.dtype());
+    return features * options_.slots * options_.cache_len * size_bytes(model_.weights.dtype());
   }
 
  private:
+  std::vector<cpu::LayerCache> allocate_cache() {
+    const DType dtype = model_.weights.dtype();
+    std::vector<cpu::LayerCache> cache;
+    // Empty, not zeros: a page of the cache costs memory only once a position is written there.
+    const auto allocate = [&](int64_t heads, int64_t dim) {
+      cache_memory_.push_back(at::empty({options_.slots, heads, options_.cache_len, dim}, scalar_type(dtype)));
+      return cache_memory_.back().mutable_data_ptr();
+    };
+    try {
+      for (const AttentionSpec& spec : decoder_.attention_specs())
+        cache.push_back({allocate(spec.kv_heads_local, spec.head_dim), allocate(spec.kv_heads_local, spec.v_head_dim), dtype,
+                         spec.kv_heads_local, options_.cache_len, spec.head_dim, spec.v_head_dim});
+    } catch (const c10::Error&) {
+      throw Error("",
+                  "cannot allocate a cache of " + std::to_string(options_.slots) + " prompts of " +
+                      std::to_string(options_.cache_len) + " positions",
+                  "lower --batch, --cache-len or --max-new-tokens");
+    }
+    return cache;
+  }
+
   const RankModel& model_;
-  int64_t slots_, cache_len_;
+  EagerEngineOptions options_;
+  cpu::ThreadPool pool_;
   Decoder decoder_;
+  std::vector<at::Tensor> cache_memory_;
   EagerOps ops_;
 };
 
 }  // namespace
 
-std::unique_ptr<Engine> make_eager_engine(const RankModel& model, Communicator& communicator, int64_t slots,
-                                          int64_t cache_len) {
-  return std::make_unique<EagerEngine>(model, communicator, slots, cache_len);
-}
-
-void set_eager_threads(int threads) {
-  at::set_num_threads(threads);
+std::unique_ptr<Engine> make_eager_engine(const RankModel& model, Communicator& communicator,
+                                          const EagerEngineOptions& options) {
+  // ATen's own threads spin for a while after each of their loops, on the cores of ours; what is left to it is short.
+  at::set_num_threads(1);
+  return std::make_unique<EagerEngine>(model, communicator, options);
 }
 
 }  // namespace tp

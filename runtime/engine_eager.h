@@ -8,11 +8,15 @@
 
 namespace tp {
 
-// An engine that executes on this host's CPU. `model` and `communicator` must outlive it; `slots` rows of `cache_len`
-// positions are allocated at once. `threads` = intra-op threads of this process.
-std::unique_ptr<Engine> make_eager_engine(const RankModel& model, Communicator& communicator, int64_t slots, int64_t cache_len);
+struct EagerEngineOptions {
+  int64_t slots = 1;      // rows in flight
+  int64_t cache_len = 0;  // positions of each; the cache is allocated at once
+  int threads = 1;        // of this rank
+};
 
-// Intra-op threads of every engine of this process; to be called before the first one is made.
-void set_eager_threads(int threads);
+// An engine that executes on this host's CPU. `model`, loaded with LinearLayout::kPacked, and `communicator` must outlive it.
+// Collective: all ranks take the same kernels.
+std::unique_ptr<Engine> make_eager_engine(const RankModel& model, Communicator& communicator,
+                                          const EagerEngineOptions& options);
 
 }  // namespace tp

@@ -1,6 +1,5 @@
 #include "runtime/float_convert.h"
 
-#include <bit>
 #include <cstring>
 #include <stdexcept>
 
@@ -19,61 +18,24 @@ void store(void* to, int64_t index, T value) {
   std::memcpy(static_cast<char*>(to) + index * static_cast<int64_t>(sizeof(T)), &value, sizeof(T));
 }
 
-float load_element(const void* from, DType dtype, int64_t index) {
+template <class Load>
+void store_each(void* to, DType dtype, int64_t count, Load load_element) {
   switch (dtype) {
     case DType::kF32:
-      return load<float>(from, index);
+      for (int64_t i = 0; i < count; ++i) store(to, i, load_element(i));
+      return;
     case DType::kBF16:
-      return bfloat16_to_float(load<uint16_t>(from, index));
+      for (int64_t i = 0; i < count; ++i) store(to, i, float_to_bfloat16(load_element(i)));
+      return;
     case DType::kF16:
-      return float16_to_float(load<uint16_t>(from, index));
-    case DType::kF64:
-      return static_cast<float>(load<double>(from, index));
+      for (int64_t i = 0; i < count; ++i) store(to, i, float_to_float16(load_element(i)));
+      return;
     default:
-      throw std::logic_error("convert_elements: source dtype");
+      throw std::logic_error("convert_elements: target dtype");
   }
-}
-
-template <class Store>
-void convert_each(const void* from, DType dtype, int64_t count, Store store_element) {
-  for (int64_t i = 0; i < count; ++i) store_element(i, load_element(from, dtype, i));
 }
 
 }  // namespace
-
-float bfloat16_to_float(uint16_t bits) {
-  return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
-}
-
-uint16_t float_to_bfloat16(float value) {
-  const uint32_t bits = std::bit_cast<uint32_t>(value);
-  if (value != value) return static_cast<uint16_t>((bits >> 16) | 0x40);
-  return static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
-}
-
-float float16_to_float(uint16_t bits) {
-  const uint32_t sign = static_cast<uint32_t>(bits & 0x8000) << 16;
-  const uint32_t magnitude = static_cast<uint32_t>(bits & 0x7fff) << 13;
-  if (magnitude >= 0x0f800000) return std::bit_cast<float>(sign | magnitude | 0x7f800000);  // infinity, NaN
-  // Moving the exponent by a multiplication gives subnormals their value too.
-  const float scaled = std::bit_cast<float>(magnitude) * 0x1p112f;
-  return std::bit_cast<float>(sign | std::bit_cast<uint32_t>(scaled));
-}
-
-uint16_t float_to_float16(float value) {
-  const uint32_t bits = std::bit_cast<uint32_t>(value);
-  const uint16_t sign = static_cast<uint16_t>((bits >> 16) & 0x8000);
-  const uint32_t magnitude = bits & 0x7fffffff;
-  if (magnitude > 0x7f800000) return static_cast<uint16_t>(sign | 0x7e00);
-  if (magnitude >= 0x477ff000) return static_cast<uint16_t>(sign | 0x7c00);  // rounds to 65536 or more
-  if (magnitude < 0x38800000) {
-    // Below 2^-14: adding 0.5 leaves the subnormal's bits, rounded, at the end of the mantissa.
-    const uint32_t rounded = std::bit_cast<uint32_t>(std::bit_cast<float>(magnitude) + 0.5f);
-    return static_cast<uint16_t>(sign | (rounded - 0x3f000000));
-  }
-  const uint32_t rounded = magnitude + 0xfff + ((magnitude >> 13) & 1);
-  return static_cast<uint16_t>(sign | ((rounded - 0x38000000) >> 13));
-}
 
 float rounded_to(DType dtype, float value) {
   switch (dtype) {
@@ -91,15 +53,17 @@ void convert_elements(const void* from, DType from_dtype, void* to, DType to_dty
     std::memcpy(to, from, static_cast<size_t>(count * size_bytes(to_dtype)));
     return;
   }
-  switch (to_dtype) {
+  switch (from_dtype) {
     case DType::kF32:
-      return convert_each(from, from_dtype, count, [to](int64_t i, float value) { store(to, i, value); });
+      return store_each(to, to_dtype, count, [from](int64_t i) { return load<float>(from, i); });
     case DType::kBF16:
-      return convert_each(from, from_dtype, count, [to](int64_t i, float value) { store(to, i, float_to_bfloat16(value)); });
+      return store_each(to, to_dtype, count, [from](int64_t i) { return bfloat16_to_float(load<uint16_t>(from, i)); });
     case DType::kF16:
-      return convert_each(from, from_dtype, count, [to](int64_t i, float value) { store(to, i, float_to_float16(value)); });
+      return store_each(to, to_dtype, count, [from](int64_t i) { return float16_to_float(load<uint16_t>(from, i)); });
+    case DType::kF64:
+      return store_each(to, to_dtype, count, [from](int64_t i) { return static_cast<float>(load<double>(from, i)); });
     default:
-      throw std::logic_error("convert_elements: target dtype");
+      throw std::logic_error("convert_elements: source dtype");
   }
 }
 

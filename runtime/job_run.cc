@@ -26,6 +26,7 @@ RankModel load(const Job& job, Communicator& communicator) {
   request.plan = job.plan;
   request.plans_dir = job.plans_dir;
   request.dtype = job.dtype;
+  request.load.layout = job.device == "cpu" ? LinearLayout::kPacked : LinearLayout::kStored;
   request.load.in_place = job.load_format == "mmap";
   request.load.threads = job.threads;
   if (communicator.rank() == 0) request.load.progress = [&](int64_t done, int64_t total) { progress.update(done, total); };
@@ -52,7 +53,7 @@ int64_t cache_len(const Job& job) {
 }
 
 std::unique_ptr<Engine> make_engine(const Job& job, const RankModel& model, Communicator& communicator) {
-  if (job.device == "cpu") return make_eager_engine(model, communicator, slots(job), cache_len(job));
+  if (job.device == "cpu") return make_eager_engine(model, communicator, {slots(job), cache_len(job), job.threads});
   PjrtClientOptions client;
   if (job.timeout_s > 0) client.timeout = std::chrono::milliseconds(static_cast<int64_t>(job.timeout_s * 1000));
   CompiledEngineOptions options;
@@ -81,7 +82,6 @@ GenerateResult run_generate(const Job& job, const RankModel& model, Engine& engi
 }  // namespace
 
 int run_job(const Job& job, Communicator& communicator) {
-  set_eager_threads(job.threads);
   const RankModel model = load(job, communicator);
   // Not earlier: who waits for other ranks in MPI_Init, or reads a large checkpoint, looks at no flag.
   const std::atomic<int>& stop_signal = catch_stop_signals();

@@ -14,18 +14,20 @@ target_compile_definitions(tp_collectives_mpi PRIVATE OMPI_SKIP_MPICXX=1 MPICH_S
 # The model and its weights: no torch, no MPI.
 tp_library(tp_model
   SOURCES
-    batch_check.cc bench.cc decoder.cc float_convert.cc generate.cc generate_output.cc moe_routing.cc output_file.cc parameter_table.cc
-    process_memory.cc progress.cc rank_model.cc read_bandwidth.cc rope.cc score.cc stats.cc weights.cc
-  LINK tp_collectives tp_text tp_sharding Threads::Threads)
+    batch_check.cc bench.cc decoder.cc generate.cc generate_output.cc linear_weights.cc moe_routing.cc output_file.cc
+    packed_weights.cc parameter_table.cc
+    process_memory.cc progress.cc rank_model.cc read_bandwidth.cc rope.cc score.cc stats.cc stored_blocks.cc
+    weights.cc
+  LINK tp_collectives tp_cpu tp_text tp_sharding Threads::Threads)
 
 # Execution on CPU.
 tp_library(tp_eager
-  SOURCES cpu_kernels.cc eager_activation.cc eager_attention.cc eager_experts.cc eager_matmul.cc eager_tensor.cc engine_eager.cc ops_eager.cc
+  SOURCES eager_experts.cc eager_value.cc engine_eager.cc ops_eager.cc
   LINK tp_model)
 target_link_libraries(tp_eager PRIVATE torch_cpu c10)
 target_include_directories(tp_eager SYSTEM PRIVATE ${TORCH_INCLUDE_DIRS})
 target_precompile_headers(tp_eager PRIVATE <ATen/ATen.h>)
-set_source_files_properties(cpu_kernels.cc PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+set_source_files_properties(eager_experts.cc PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
 
 # The worker.
 tp_library(tp_job_run SOURCES job_run.cc stop_signals.cc LINK tp_model tp_eager tp_compiled tp_text)

@@ -43,6 +43,10 @@ struct MoeSpec {
   enum class Split { kNone, kFeatures, kExperts } split = Split::kNone;
 };
 
+struct LinearParams {
+  ParamId weight = kNoParam, bias = kNoParam;
+};
+
 // The vocabulary that the model is written in. Unless said otherwise values are [B, T, features] in the model's dtype
 // (activations of B rows and T right-padded positions); `features` may be this rank's part. Row b of the current call has
 // length[b] real positions, the first at absolute position start[b], and uses cache slot slot[b]; padding positions give
@@ -57,6 +61,12 @@ class Ops {
   virtual Value embedding(ParamId table, bool vocab_sharded) = 0;
   // x W^T + b, W [out, in]; rounded once, after the bias. `float32_out` keeps the float32 accumulator (logits, router).
   virtual Value linear(const Value& x, ParamId weight, ParamId bias, bool float32_out = false) = 0;
+  // Each of joined_linears (linear_weights.h) of one input, rounded as above.
+  virtual std::vector<Value> linears(const Value& x, const std::vector<LinearParams>& params) {
+    std::vector<Value> values;
+    for (const LinearParams& one : params) values.push_back(linear(x, one.weight, one.bias));
+    return values;
+  }
   // x W^T as float32: a partial sum that still has to be reduced.
   virtual Value linear_partial(const Value& x, ParamId weight) = 0;
   // Normalizes the last dimension in float32, in groups of `group` features (0 = all of them; head_dim = per head, where

@@ -1,253 +1,309 @@
 #include "runtime/ops_eager.h"
 
 #include <ATen/ATen.h>
-#include <ATen/Parallel.h>
 
+#include <algorithm>
 #include <cstring>
+#include <stdexcept>
 
-#include "runtime/cpu_kernels.h"
-#include "runtime/eager_activation.h"
 #include "runtime/eager_experts.h"
+#include "runtime/float_convert.h"
 #include "runtime/moe_routing.h"
-#include "runtime/rope.h"
+#include "runtime/stored_blocks.h"
 
 namespace tp {
 namespace {
 
-// Floats that are worth a thread of their own in element-wise loops.
-constexpr int64_t kGrainFloats = 1 << 14;
-
 const EagerValue& eager(const Value& value) {
   return static_cast<const EagerValue&>(*value);
 }
-const at::Tensor& tensor(const Value& value) {
-  return eager(value).tensor;
-}
-Value make(at::Tensor value) {
-  return std::make_shared<EagerValue>(std::move(value));
+at::Tensor tensor(const Value& value) {
+  return eager(value).tensor();
 }
 
-const float* data_or_null(const at::Tensor& vector) {
-  return vector.defined() ? vector.const_data_ptr<float>() : nullptr;
-}
-
-at::Tensor over(const std::vector<float>& values, int64_t rows) {
-  return at::from_blob(const_cast<float*>(values.data()), {rows, static_cast<int64_t>(values.size()) / rows}, at::kFloat)
-      .clone();
-}
-
-// Rotates one head: pairs (i, i + half), or (2i, 2i + 1) when interleaved.
-void rotate_head(const float* x, const float* cos, const float* sin, int64_t half, bool interleaved, float* out) {
-  const int64_t step = interleaved ? 2 : 1, second = interleaved ? 1 : half;
-  for (int64_t i = 0; i < half; ++i) {
-    const float a = x[i * step], b = x[i * step + second];
-    out[i * step] = a * cos[i] - b * sin[i];
-    out[i * step + second] = b * cos[i] + a * sin[i];
-  }
+// `count` bytes of every line, from byte `from_begin` to byte `to_begin`.
+void copy_columns(const EagerValue& from, int64_t from_begin, int64_t count, const EagerValue& to, int64_t to_begin) {
+  for (int64_t line = 0; line < from.lines; ++line)
+    std::memcpy(static_cast<std::byte*>(to.rows.row(line)) + to_begin,
+                static_cast<const std::byte*>(from.rows.row(line)) + from_begin, static_cast<size_t>(count));
 }
 
 }  // namespace
 
 EagerOps::EagerOps(const ModelConfig& config, const ParameterTable& table, const Weights& weights,
-                   std::vector<LayerCache> cache, Communicator& communicator)
+                   std::vector<cpu::LayerCache> cache, const cpu::Context& context, Communicator& communicator)
     : config_(config),
       table_(table),
+      weights_(weights),
       communicator_(communicator),
-      dtype_(scalar_type(weights.dtype())),
-      cache_(std::move(cache)) {
-  for (ParamId id = 0; id < table.size(); ++id) {
-    // ATen has no tensor over constant memory; nothing writes to these.
-    void* data = const_cast<std::byte*>(weights.data(id));
-    weights_.push_back(at::from_blob(data, table.at(id).shape(), scalar_type(weights.dtype(table.at(id)))));
-  }
-  floats_.resize(weights_.size());
-}
+      context_(context),
+      dtype_(weights.dtype()),
+      cache_(std::move(cache)),
+      floats_(static_cast<size_t>(table.size())),
+      product_biases_(floats_.size()) {}
 
 void EagerOps::begin(const Batch& batch) {
   batch_ = batch;
   rotations_.clear();
-  for (const RopeConfig& rope : config_.ropes) {
-    const RopeTable table = rope_table(rope, config_.max_position_embeddings, batch.width, batch.start, batch.total);
-    rotations_.push_back({over(table.cos, batch.rows * batch.width), over(table.sin, batch.rows * batch.width)});
+  for (const RopeConfig& rope : config_.ropes)
+    rotations_.push_back(rope_table(rope, config_.max_position_embeddings, batch.width, batch.start, batch.total));
+}
+
+const float* EagerOps::floats(ParamId id) {
+  if (id == kNoParam) return nullptr;
+  std::vector<float>& copy = floats_[static_cast<size_t>(id)];
+  if (copy.empty()) {
+    const Parameter& parameter = table_.at(id);
+    copy.resize(static_cast<size_t>(parameter.elements()));
+    convert_elements(weights_.data(id), weights_.dtype(parameter), copy.data(), DType::kF32, parameter.elements());
   }
+  return copy.data();
 }
 
-at::Tensor EagerOps::floats(ParamId id) {
-  if (id == kNoParam) return {};
-  at::Tensor& copy = floats_[static_cast<size_t>(id)];
-  if (!copy.defined()) copy = weight(id).flatten().to(at::kFloat);
-  return copy;
+const float* EagerOps::bias_of(const std::vector<LinearParams>& params) {
+  if (std::all_of(params.begin(), params.end(), [](const LinearParams& one) { return one.bias == kNoParam; })) return nullptr;
+  std::vector<float>& whole = product_biases_[static_cast<size_t>(params[0].weight)];
+  if (whole.empty()) {
+    whole.resize(static_cast<size_t>(weights_.packed().product(params[0].weight).out_padded()));
+    for (const LinearParams& one : params) {
+      if (one.bias == kNoParam) continue;
+      std::copy_n(floats(one.bias), table_.at(one.bias).elements(), whole.begin() + weights_.packed().out_begin(one.weight));
+    }
+  }
+  return whole.data();
 }
 
-Value EagerOps::rounded(const at::Tensor& value) const {
-  return make(value.to(dtype_));
+std::vector<const float*> EagerOps::expert_biases(ParamId bias, int64_t first,
+                                                  const std::vector<const cpu::PackedLinear*>& products) {
+  std::vector<const float*> rows;
+  if (bias == kNoParam) return rows;
+  const int64_t out = products[0]->out(), padded = products[0]->out_padded();
+  std::vector<float>& all = product_biases_[static_cast<size_t>(bias)];
+  if (all.empty()) {
+    all.resize(products.size() * static_cast<size_t>(padded));
+    for (size_t i = 0; i < products.size(); ++i)
+      std::copy_n(floats(bias) + (first + static_cast<int64_t>(i)) * out, out, all.begin() + static_cast<int64_t>(i) * padded);
+  }
+  for (size_t i = 0; i < products.size(); ++i) rows.push_back(all.data() + static_cast<int64_t>(i) * padded);
+  return rows;
+}
+
+std::shared_ptr<EagerValue> EagerOps::run(const EagerValue& x, const std::vector<LinearParams>& params, DType dtype) {
+  const cpu::PackedLinear& product = weights_.packed().product(params[0].weight);
+  int64_t out = 0;
+  for (const LinearParams& one : params) {
+    if (&weights_.packed().product(one.weight) != &product || weights_.packed().out_begin(one.weight) != out)
+      throw std::logic_error("linears that were not packed together");
+    out += table_.at(one.weight).shape()[0];
+  }
+  if (out != product.out()) throw std::logic_error("a part of linears that were packed together");
+  auto y = empty_value(x.lines, out, dtype);
+  product.run(x.rows, x.lines, y->rows, context_, bias_of(params));
+  return y;
 }
 
 Value EagerOps::embedding(ParamId table, bool vocab_sharded) {
-  const at::Tensor& rows = weight(table);
-  const int64_t first = vocab_sharded ? communicator_.rank() * rows.size(0) : 0;
-  const size_t row_bytes = static_cast<size_t>(rows.size(1) * rows.element_size());
-  at::Tensor out = at::zeros({static_cast<int64_t>(batch_.ids.size()), rows.size(1)}, rows.options());
-  for (size_t i = 0; i < batch_.ids.size(); ++i) {
-    const int64_t row = batch_.ids[i] - first;
-    if (row < 0 || row >= rows.size(0)) continue;
-    std::memcpy(static_cast<char*>(out.mutable_data_ptr()) + i * row_bytes,
-                static_cast<const char*>(rows.const_data_ptr()) + static_cast<size_t>(row) * row_bytes, row_bytes);
+  const std::vector<int64_t> shape = table_.at(table).shape();
+  const int64_t first = vocab_sharded ? communicator_.rank() * shape[0] : 0;
+  auto out = fresh(static_cast<int64_t>(batch_.ids.size()), shape[1]);
+  const auto row_bytes = static_cast<size_t>(out->line_bytes());
+  for (int64_t line = 0; line < out->lines; ++line) {
+    const int64_t row = batch_.ids[static_cast<size_t>(line)] - first;
+    if (row < 0 || row >= shape[0]) {
+      std::memset(out->rows.row(line), 0, row_bytes);
+    } else {
+      std::memcpy(out->rows.row(line), weights_.data(table) + row * out->line_bytes(), row_bytes);
+    }
   }
-  return make(out);
+  return out;
 }
 
-Value EagerOps::linear(const Value& x, ParamId weight_id, ParamId bias, bool float32_out) {
-  at::Tensor y = matmul_(eager(x).as_float(), weight(weight_id));
-  if (bias != kNoParam) y.add_(floats(bias));
-  return float32_out ? make(y) : rounded(y);
+Value EagerOps::linear(const Value& x, ParamId weight, ParamId bias, bool float32_out) {
+  return run(eager(x), {{weight, bias}}, float32_out ? DType::kF32 : dtype_);
 }
 
-Value EagerOps::linear_partial(const Value& x, ParamId weight_id) {
-  return make(matmul_(eager(x).as_float(), weight(weight_id)));
+std::vector<Value> EagerOps::linears(const Value& x, const std::vector<LinearParams>& params) {
+  const std::shared_ptr<EagerValue> whole = run(eager(x), params, dtype_);
+  std::vector<Value> values;
+  for (const LinearParams& one : params)
+    values.push_back(feature_view(*whole, weights_.packed().out_begin(one.weight), table_.at(one.weight).shape()[0]));
+  return values;
 }
 
-Value EagerOps::norm(const Value& x, ParamId weight_id, ParamId bias, NormKind kind, double eps, int64_t group) {
-  const at::Tensor& from = eager(x).as_float();
-  const int64_t size = group == 0 ? from.size(1) : group;
-  const at::Tensor scales = floats(weight_id), shifts = floats(bias);
-  const bool per_feature = scales.defined() && scales.numel() != size;
-  at::Tensor out = at::empty_like(from);
-  const float* source = from.const_data_ptr<float>();
-  float* target = out.mutable_data_ptr<float>();
-  at::parallel_for(0, from.numel() / size, std::max<int64_t>(1, kGrainFloats / size), [&](int64_t begin, int64_t end) {
-    norm_rows(source + begin * size, end - begin, size, kind, static_cast<float>(eps),
-              per_feature ? nullptr : data_or_null(scales), per_feature ? nullptr : data_or_null(shifts),
-              target + begin * size);
-  });
-  if (per_feature) {
-    out.mul_(scales);
-    if (shifts.defined()) out.add_(shifts);
-  }
-  return rounded(out);
+Value EagerOps::linear_partial(const Value& x, ParamId weight) {
+  return run(eager(x), {{weight, kNoParam}}, DType::kF32);
+}
+
+Value EagerOps::norm(const Value& x, ParamId weight, ParamId bias, NormKind kind, double eps, int64_t group) {
+  const EagerValue& from = eager(x);
+  const int64_t size = group == 0 ? from.features : group;
+  const bool per_feature = weight != kNoParam && table_.at(weight).elements() != size;
+  auto out = fresh(from.lines, from.features);
+  cpu::norm_rows(from.rows, from.lines, from.features, size, kind, static_cast<float>(eps),
+                 {floats(weight), floats(bias), per_feature}, out->rows, context_);
+  return out;
 }
 
 Value EagerOps::rope(const Value& x, int table, int64_t heads_local, int64_t head_dim) {
   const RopeConfig& rope = config_.ropes[static_cast<size_t>(table)];
-  const Rotation& rotation = rotations_[static_cast<size_t>(table)];
-  const int64_t half = rope.rotary_dim / 2;
-  at::Tensor out = eager(x).as_float().clone();
-  const float* source = eager(x).as_float().const_data_ptr<float>();
-  const float *cos = rotation.cos.const_data_ptr<float>(), *sin = rotation.sin.const_data_ptr<float>();
-  float* target = out.mutable_data_ptr<float>();
-  at::parallel_for(0, out.size(0), std::max<int64_t>(1, kGrainFloats / out.size(1)), [&](int64_t begin, int64_t end) {
-    for (int64_t line = begin; line < end; ++line)
-      for (int64_t head = 0; head < heads_local; ++head) {
-        const int64_t offset = (line * heads_local + head) * head_dim;
-        rotate_head(source + offset, cos + line * half, sin + line * half, half, rope.layout == RopeLayout::kInterleaved,
-                    target + offset);
-      }
-  });
-  return rounded(out);
+  const RopeTable& rotation = rotations_[static_cast<size_t>(table)];
+  auto out = fresh(eager(x).lines, eager(x).features);
+  cpu::rope_rows(eager(x).rows, out->lines, heads_local, head_dim, rope.rotary_dim, rope.layout, rotation.cos.data(),
+                 rotation.sin.data(), out->rows, context_);
+  return out;
 }
 
 Value EagerOps::attention(const Value& q, const Value& k, const Value& v, const AttentionSpec& spec) {
-  const LayerCache& cache = cache_[static_cast<size_t>(spec.layer)];
-  append_to_cache(cache, batch_, tensor(k), tensor(v));
-  return rounded(attend_over_cache(cache, batch_, eager(q).as_float(), spec, floats(spec.sinks)));
+  const cpu::LayerCache& cache = cache_[static_cast<size_t>(spec.layer)];
+  const cpu::AttentionBatch batch{batch_.rows, batch_.width, batch_.start.data(), batch_.length.data(), batch_.slot.data()};
+  const cpu::AttentionRule rule{spec.heads_local, static_cast<float>(spec.scale), static_cast<float>(spec.softcap), spec.window,
+                                floats(spec.sinks)};
+  cpu::append_to_cache(eager(k).rows, eager(v).rows, batch, cache, context_);
+  auto out = fresh(eager(q).lines, spec.heads_local * cache.value_dim);
+  cpu::attend(eager(q).rows, batch, cache, rule, out->rows, context_);
+  return out;
 }
 
 Value EagerOps::gated_activation(const Value& gate, const Value& up, Activation activation) {
-  return rounded(activated(eager(gate).as_float(), activation).mul_(tensor(up)));
+  auto out = fresh(eager(gate).lines, eager(gate).features);
+  cpu::activation_rows(eager(gate).rows, eager(up).rows, out->lines, out->features, activation, out->rows, context_);
+  return out;
 }
 
 Value EagerOps::activation(const Value& x, Activation activation) {
-  return rounded(activated(eager(x).as_float(), activation));
+  auto out = fresh(eager(x).lines, eager(x).features);
+  cpu::activation_rows(eager(x).rows, {}, out->lines, out->features, activation, out->rows, context_);
+  return out;
 }
 
 Value EagerOps::sigmoid_gate(const Value& x, const Value& gate) {
-  return rounded(at::sigmoid(eager(gate).as_float()).mul(eager(x).as_float()));
+  return value_over(at::sigmoid(tensor(gate)).mul(tensor(x)).to(scalar_type(dtype_)));
 }
 
 Value EagerOps::moe(const Value& x, const MoeSpec& spec) {
-  const at::Tensor& from = eager(x).as_float();
-  at::Tensor logits = matmul_(from, weight(spec.router));
-  if (spec.router_bias != kNoParam) logits.add_(floats(spec.router_bias));
-  const at::Tensor correction = floats(spec.correction_bias);
+  const EagerValue& from = eager(x);
+  const std::shared_ptr<EagerValue> logits = run(from, {{spec.router, spec.router_bias}}, DType::kF32);
   const std::vector<ExpertChoice> choices =
-      route_tokens(logits.const_data_ptr<float>(), from.size(0), *spec.config, data_or_null(correction));
-
-  LocalExperts experts{weight(spec.gate_up), {}, weight(spec.down), {}};
-  const int64_t count = experts.gate_up.size(0);
+      route_tokens(static_cast<const float*>(logits->rows.data), from.lines, *spec.config, floats(spec.correction_bias));
+  LocalExperts experts;
+  const int64_t count = extents(table_.at(spec.gate_up).shape()).experts;
   if (spec.split == MoeSpec::Split::kExperts) experts.first_expert = communicator_.rank() * count;
-  const auto bias_of = [&](ParamId id) {
-    if (id == kNoParam) return at::Tensor();
-    const at::Tensor all = floats(id).view({spec.config->num_experts, -1});
-    return count == all.size(0) ? all : all.narrow(0, experts.first_expert, count);
-  };
-  experts.gate_up_bias = bias_of(spec.gate_up_bias);
+  for (int64_t expert = 0; expert < count; ++expert) {
+    experts.gate_up.push_back(&weights_.packed().product(spec.gate_up, expert));
+    experts.down.push_back(&weights_.packed().product(spec.down, expert));
+  }
+  experts.gate_up_bias = expert_biases(spec.gate_up_bias, experts.first_expert, experts.gate_up);
   // Of ranks that hold parts of the same expert one adds the bias.
-  if (spec.split != MoeSpec::Split::kFeatures || communicator_.rank() == 0) experts.down_bias = bias_of(spec.down_bias);
-  const at::Tensor sum = run_experts(from, choices, experts, *spec.config, spec.activation, dtype_, matmul_);
-  return spec.split == MoeSpec::Split::kNone ? rounded(sum) : make(sum);
+  if (spec.split != MoeSpec::Split::kFeatures || communicator_.rank() == 0)
+    experts.down_bias = expert_biases(spec.down_bias, experts.first_expert, experts.down);
+  auto sum = empty_value(from.lines, experts.down[0]->out(), DType::kF32);
+  run_experts(from.rows, from.lines, choices, experts, *spec.config, spec.activation, sum->rows, context_);
+  if (spec.split != MoeSpec::Split::kNone) return sum;
+  auto out = fresh(sum->lines, sum->features);
+  cpu::convert_rows(sum->rows, sum->lines, sum->features, out->rows, context_);
+  return out;
 }
 
 Value EagerOps::add(const Value& a, const Value& b) {
-  return make(at::add(tensor(a), tensor(b)));
+  auto out = fresh(eager(a).lines, eager(a).features);
+  cpu::add_rows(eager(a).rows, eager(b).rows, out->lines, out->features, out->rows, context_);
+  return out;
 }
 
 Value EagerOps::scale(const Value& x, double factor) {
-  return make(at::mul(tensor(x), factor));
+  return value_over(at::mul(tensor(x), factor));
 }
 
 Value EagerOps::softcap(const Value& x, double cap) {
-  return make(at::div(tensor(x), cap).tanh_().mul_(cap));
+  return value_over(at::div(tensor(x), cap).tanh_().mul_(cap));
 }
 
 Value EagerOps::clamp(const Value& x, double low, double high) {
-  return make(at::clamp(tensor(x), low, high));
+  return value_over(at::clamp(tensor(x), low, high));
 }
 
 Value EagerOps::slice_features(const Value& x, int64_t begin, int64_t size) {
-  return make(tensor(x).narrow(1, begin, size));
+  return feature_view(eager(x), begin, size);
 }
 
 Value EagerOps::slice_heads(const Value& x, int64_t heads, int64_t begin, int64_t size) {
-  const at::Tensor& whole = tensor(x);
-  return make(whole.unflatten(1, {heads, -1}).narrow(2, begin, size).reshape({whole.size(0), heads * size}));
+  const EagerValue& whole = eager(x);
+  const int64_t element = size_bytes(whole.rows.dtype), head_features = whole.features / heads;
+  auto out = empty_value(whole.lines, heads * size, whole.rows.dtype);
+  for (int64_t head = 0; head < heads; ++head)
+    copy_columns(whole, (head * head_features + begin) * element, size * element, *out, head * size * element);
+  return out;
 }
 
 Value EagerOps::concat_heads(const Value& a, const Value& b, int64_t heads, bool shared) {
-  const int64_t lines = tensor(a).size(0);
-  const at::Tensor first = tensor(a).reshape({lines, heads, -1});
-  const at::Tensor second = tensor(b).reshape({lines, shared ? 1 : heads, -1}).expand({lines, heads, -1});
-  return make(at::cat({first, second}, 2).flatten(1));
+  const EagerValue &first = eager(a), &second = eager(b);
+  const int64_t first_bytes = first.line_bytes() / heads, second_bytes = second.line_bytes() / (shared ? 1 : heads);
+  auto out = fresh(first.lines, first.features + second.features * (shared ? heads : 1));
+  for (int64_t head = 0; head < heads; ++head) {
+    const int64_t to = head * (first_bytes + second_bytes);
+    copy_columns(first, head * first_bytes, first_bytes, *out, to);
+    copy_columns(second, shared ? 0 : head * second_bytes, second_bytes, *out, to + first_bytes);
+  }
+  return out;
 }
 
 Value EagerOps::last_position(const Value& x) {
-  std::vector<int64_t> lines;
-  for (int64_t row = 0; row < batch_.rows; ++row)
-    lines.push_back(row * batch_.width + batch_.length[static_cast<size_t>(row)] - 1);
-  return make(tensor(x).index_select(0, at::tensor(lines)));
+  const EagerValue& all = eager(x);
+  auto out = empty_value(batch_.rows, all.features, all.rows.dtype);
+  for (int64_t row = 0; row < batch_.rows; ++row) {
+    const int64_t line = row * batch_.width + batch_.length[static_cast<size_t>(row)] - 1;
+    std::memcpy(out->rows.row(row), all.rows.row(line), static_cast<size_t>(out->line_bytes()));
+  }
+  return out;
 }
 
 Value EagerOps::all_reduce(const Value& partial, ParamId bias) {
-  at::Tensor sum = tensor(partial).to(at::kFloat);
-  if (communicator_.world_size() > 1) communicator_.all_reduce_sum(sum.mutable_data_ptr<float>(), sum.numel());
-  if (bias != kNoParam) sum.add_(floats(bias));
-  return rounded(sum);
+  const EagerValue& part = eager(partial);
+  cpu::ConstRows sum = part.rows;
+  std::shared_ptr<EagerValue> reduced;
+  if (communicator_.world_size() > 1) {
+    reduced = empty_value(part.lines, part.features, DType::kF32);
+    cpu::convert_rows(part.rows, part.lines, part.features, reduced->rows, context_);
+    communicator_.all_reduce_sum(static_cast<float*>(reduced->rows.data), part.lines * part.features);
+    sum = reduced->rows;
+  }
+  auto out = fresh(part.lines, part.features);
+  if (bias == kNoParam) {
+    cpu::convert_rows(sum, part.lines, part.features, out->rows, context_);
+  } else {
+    cpu::add_rows(sum, {floats(bias), DType::kF32, 0}, part.lines, part.features, out->rows, context_);
+  }
+  return out;
 }
 
 Value EagerOps::all_gather(const Value& x, int64_t features) {
-  const int64_t ranks = communicator_.world_size();
-  const at::Tensor part = tensor(x).contiguous();
-  if (ranks == 1) return make(part.narrow(1, 0, features));
-  at::Tensor parts = at::empty({ranks, part.size(0), part.size(1)}, part.options());
-  communicator_.all_gather(part.const_data_ptr(), parts.mutable_data_ptr(), part.numel() * part.element_size());
-  return make(parts.permute({1, 0, 2}).reshape({part.size(0), ranks * part.size(1)}).narrow(1, 0, features));
+  const EagerValue& part = eager(x);
+  const int64_t ranks = communicator_.world_size(), element = size_bytes(part.rows.dtype), bytes = part.line_bytes();
+  if (ranks == 1) return feature_view(part, 0, features);
+  auto mine = empty_value(part.lines, part.features, part.rows.dtype);
+  copy_columns(part, 0, bytes, *mine, 0);
+  auto parts = empty_value(ranks * part.lines, part.features, part.rows.dtype);
+  communicator_.all_gather(mine->rows.data, parts->rows.data, part.lines * bytes);
+  auto out = empty_value(part.lines, features, part.rows.dtype);
+  for (int64_t rank = 0; rank < ranks; ++rank) {
+    EagerValue of_rank = *parts;
+    of_rank.rows.data = parts->rows.row(rank * part.lines);
+    of_rank.lines = part.lines;
+    const int64_t begin = rank * bytes, count = std::min(bytes, features * element - begin);
+    if (count > 0) copy_columns(of_rank, 0, count, *out, begin);
+  }
+  return out;
 }
 
 Value EagerOps::local_part(const Value& x, int64_t features_local) {
-  const at::Tensor& whole = tensor(x);
-  const int64_t begin = std::min(whole.size(1), communicator_.rank() * features_local);
-  const int64_t stored = std::min(features_local, whole.size(1) - begin);
-  const at::Tensor part = whole.narrow(1, begin, stored);
-  return make(stored == features_local ? part : at::constant_pad_nd(part, {0, features_local - stored}));
+  const EagerValue& whole = eager(x);
+  const int64_t begin = std::min(whole.features, communicator_.rank() * features_local);
+  const int64_t stored = std::min(features_local, whole.features - begin);
+  if (stored == features_local) return feature_view(whole, begin, stored);
+  auto out = empty_value(whole.lines, features_local, whole.rows.dtype);
+  std::memset(out->rows.data, 0, static_cast<size_t>(out->lines * out->line_bytes()));
+  copy_columns(whole, begin * size_bytes(whole.rows.dtype), stored * size_bytes(whole.rows.dtype), *out, 0);
+  return out;
 }
 
 }  // namespace tp

@@ -3,26 +3,29 @@
 #include <vector>
 
 #include "runtime/collectives.h"
-#include "runtime/eager_attention.h"
-#include "runtime/eager_matmul.h"
-#include "runtime/eager_tensor.h"
+#include "runtime/cpu/attention.h"
+#include "runtime/cpu/row_ops.h"
+#include "runtime/eager_value.h"
+#include "runtime/engine.h"
 #include "runtime/ops.h"
+#include "runtime/rope.h"
 #include "runtime/weights.h"
 
 namespace tp {
 
-// ops.h executed on CPU with ATen and the collectives of a communicator.
+// ops.h executed on the CPU by the kernels of runtime/cpu and the collectives of a communicator.
 class EagerOps : public Ops {
  public:
-  // The arguments must outlive it. `cache` holds one entry per layer.
-  EagerOps(const ModelConfig& config, const ParameterTable& table, const Weights& weights, std::vector<LayerCache> cache,
-           Communicator& communicator);
+  // The arguments must outlive it. `weights` are packed, `cache` holds one entry per layer.
+  EagerOps(const ModelConfig& config, const ParameterTable& table, const Weights& weights, std::vector<cpu::LayerCache> cache,
+           const cpu::Context& context, Communicator& communicator);
 
   // Every op until the next call works on this batch.
   void begin(const Batch& batch);
 
   Value embedding(ParamId table, bool vocab_sharded) override;
   Value linear(const Value& x, ParamId weight, ParamId bias, bool float32_out) override;
+  std::vector<Value> linears(const Value& x, const std::vector<LinearParams>& params) override;
   Value linear_partial(const Value& x, ParamId weight) override;
   Value norm(const Value& x, ParamId weight, ParamId bias, NormKind kind, double eps, int64_t group) override;
   Value rope(const Value& x, int table, int64_t heads_local, int64_t head_dim) override;
@@ -44,26 +47,29 @@ class EagerOps : public Ops {
   Value local_part(const Value& x, int64_t features_local) override;
 
  private:
-  const at::Tensor& weight(ParamId id) const { return weights_[static_cast<size_t>(id)]; }
-  // The parameter in float32; undefined when absent.
-  at::Tensor floats(ParamId id);
-  // float32 -> the model's dtype.
-  Value rounded(const at::Tensor& value) const;
+  // The product that computes `params`, which must be all of it.
+  std::shared_ptr<EagerValue> run(const EagerValue& x, const std::vector<LinearParams>& params, DType dtype);
+  // A parameter in float32, kept; nullptr for kNoParam.
+  const float* floats(ParamId id);
+  // The biases of a product's parameters as it takes them; nullptr when there are none.
+  const float* bias_of(const std::vector<LinearParams>& params);
+  // The rows of a stacked expert bias from local expert `first` on, each padded as a product takes it.
+  std::vector<const float*> expert_biases(ParamId bias, int64_t first, const std::vector<const cpu::PackedLinear*>& products);
+  // Uninitialized, in the model's dtype.
+  std::shared_ptr<EagerValue> fresh(int64_t lines, int64_t features) const { return empty_value(lines, features, dtype_); }
 
   const ModelConfig& config_;
   const ParameterTable& table_;
+  const Weights& weights_;
   Communicator& communicator_;
-  at::ScalarType dtype_;
-  std::vector<at::Tensor> weights_;  // by ParamId, over the memory of Weights
-  std::vector<at::Tensor> floats_;   // by ParamId: float32 copies of norms, biases and other small ones, made at first use
-  std::vector<LayerCache> cache_;
-  EagerMatmul matmul_;
+  cpu::Context context_;
+  DType dtype_;
+  std::vector<cpu::LayerCache> cache_;
+  // By ParamId, made at first use: norms, sinks and the like; biases of products, by their first weight.
+  std::vector<std::vector<float>> floats_, product_biases_;
 
   Batch batch_;
-  struct Rotation {
-    at::Tensor cos, sin;  // [B * T, rotary_dim / 2]
-  };
-  std::vector<Rotation> rotations_;  // by rope table
+  std::vector<RopeTable> rotations_;  // by rope table
 };
 
 }  // namespace tp

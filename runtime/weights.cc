@@ -3,16 +3,15 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <array>
-#include <atomic>
 #include <cstring>
-#include <exception>
 #include <map>
 #include <mutex>
-#include <thread>
 #include <utility>
 
+#include "runtime/cpu/thread_pool.h"
 #include "runtime/float_convert.h"
+#include "runtime/linear_weights.h"
+#include "runtime/stored_blocks.h"
 #include "sharding/error.h"
 
 namespace tp {
@@ -20,109 +19,39 @@ namespace {
 
 constexpr int64_t kAlignment = 64;
 
-// A tensor of up to three dimensions seen as [experts, rows, columns].
-using Extents = std::array<int64_t, 3>;
-
-Extents extents(const std::vector<int64_t>& shape) {
-  Extents result{1, 1, 1};
-  std::copy(shape.begin(), shape.end(), result.end() - static_cast<int64_t>(shape.size()));
-  return result;
-}
-
-// What a rank takes along each of the three dimensions, in the indices of the whole tensor.
-using Selection = std::array<std::vector<SliceRun>, 3>;
-
-Selection selection(const Parameter& parameter) {
-  const Extents whole = extents(parameter.stored_shape);
-  Selection result;
-  for (size_t i = 0; i < 3; ++i) result[i] = {{0, whole[i], 0}};
-  if (!parameter.slice.whole())
-    result[3 - parameter.stored_shape.size() + static_cast<size_t>(parameter.slice.dim)] = parameter.slice.runs;
-  return result;
-}
-
 // How one parameter is loaded.
 struct Task {
   const Parameter* parameter = nullptr;
-  std::vector<WeightSource> sources;  // one, or for experts that are stored apart one per expert and part
+  std::vector<StoredBlock> blocks;
+  bool packed = false;
   bool in_place = false;
   int64_t source_offset = 0;  // in_place: of the slice's first byte in the file
-  int64_t block_offset = 0;   // otherwise: in the block
+  int64_t block_offset = 0;   // copied: in the block of memory
   DType dtype = DType::kF32;  // in memory
 
   int64_t target_bytes() const { return parameter->elements() * size_bytes(dtype); }
+  int file() const { return blocks[0].tensor->file; }
 };
-
-std::vector<WeightSource> find_sources(const Parameter& parameter, const Checkpoint& checkpoint) {
-  std::vector<WeightSource> sources;
-  if (!parameter.is_bias) {
-    sources = weight_sources(checkpoint, parameter.module);
-  } else if (const StoredTensor* stored = checkpoint.find(parameter.name())) {
-    sources = {{stored}};
-  }
-  if (sources.empty() && !parameter.tied_tensor.empty())
-    if (const StoredTensor* stored = checkpoint.find(parameter.tied_tensor)) sources = {{stored}};
-  if (sources.empty()) throw Error(checkpoint.dir, "no tensor named " + parameter.name());
-  return sources;
-}
 
 // Offset in elements of a slice that is one piece of one stored tensor and needs no padding; -1 when it is not.
 int64_t contiguous_begin(const Task& task) {
-  const Parameter& parameter = *task.parameter;
-  if (task.sources.size() != 1 || parameter.transposed) return -1;
-  const ShardSlice& slice = parameter.slice;
-  if (slice.whole()) return 0;
-  const auto dim = static_cast<size_t>(slice.dim);
-  int64_t before = 1, after = 1;
-  for (size_t i = 0; i < dim; ++i) before *= parameter.stored_shape[i];
-  for (size_t i = dim + 1; i < parameter.stored_shape.size(); ++i) after *= parameter.stored_shape[i];
-  if (before != 1 || slice.runs.size() != 1 || slice.runs[0].count != slice.local_shape[dim]) return -1;
-  return slice.runs[0].source_begin * after;
-}
-
-// Calls action(source index, target index, count) for what `runs` take of [begin, end) of the whole dimension; source indices
-// count from `begin`.
-template <class Action>
-void for_each_overlap(const std::vector<SliceRun>& runs, int64_t begin, int64_t end, Action action) {
-  for (const SliceRun& run : runs) {
-    const int64_t from = std::max(begin, run.source_begin), to = std::min(end, run.source_begin + run.count);
-    if (from < to) action(from - begin, run.target_begin + from - run.source_begin, to - from);
+  if (task.blocks.empty() || task.parameter->transposed) return -1;
+  const Extents local = extents(task.parameter->slice.local_shape);
+  const StoredBlock& first = task.blocks[0];
+  int64_t done = 0;
+  for (const StoredBlock& block : task.blocks) {
+    const int64_t place = (block.expert * local.rows + block.row) * local.columns + block.column;
+    const bool one_piece = block.rows == 1 || (block.stride == block.columns && block.columns == local.columns);
+    if (block.tensor != first.tensor || !one_piece || block.offset != first.offset + done || place != done) return -1;
+    done += block.rows * block.columns;
   }
+  return done == task.parameter->elements() ? first.offset : -1;
 }
 
-// Copies a rank's part of one source to the local tensor of extents `local`.
-void copy_source(const WeightSource& source, const std::byte* from, const Selection& selected, const Extents& local,
-                 DType dtype, std::byte* to) {
-  const TensorEntry& entry = source.tensor->entry;
-  const Extents piece = extents(entry.shape);
-  const int64_t expert_begin = std::max<int64_t>(0, source.expert);
-  const auto copy = [&](int64_t source_element, int64_t target_element, int64_t count) {
-    convert_elements(from + source_element * size_bytes(entry.dtype), entry.dtype, to + target_element * size_bytes(dtype),
-                     dtype, count);
-  };
-  const bool whole_rows = selected[2].size() == 1 && selected[2][0].count == piece[2] && piece[2] == local[2];
-  for_each_overlap(selected[0], expert_begin, expert_begin + piece[0],
-                   [&](int64_t from_expert, int64_t to_expert, int64_t experts) {
-                     for (int64_t expert = 0; expert < experts; ++expert) {
-                       for_each_overlap(selected[1], source.row_begin, source.row_begin + piece[1],
-                                        [&](int64_t from_row, int64_t to_row, int64_t rows) {
-                                          const int64_t source_line = (from_expert + expert) * piece[1] + from_row;
-                                          const int64_t target_line = (to_expert + expert) * local[1] + to_row;
-                                          if (whole_rows)
-                                            return copy(source_line * piece[2], target_line * local[2], rows * piece[2]);
-                                          for (int64_t row = 0; row < rows; ++row)
-                                            for (const SliceRun& run : selected[2])
-                                              copy((source_line + row) * piece[2] + run.source_begin,
-                                                   (target_line + row) * local[2] + run.target_begin, run.count);
-                                        });
-                     }
-                   });
-}
-
-// Swaps rows and columns of each of the matrices of `extents` in place, element by element.
+// Swaps rows and columns of each of the matrices of `stored` in place, element by element.
 template <class Element>
-void transpose(const Extents& extents, std::byte* data) {
-  const auto [experts, rows, columns] = extents;
+void transpose(const Extents& stored, std::byte* data) {
+  const auto [experts, rows, columns] = stored;
   std::vector<Element> matrix(static_cast<size_t>(rows * columns));
   for (int64_t expert = 0; expert < experts; ++expert) {
     std::byte* target = data + expert * rows * columns * static_cast<int64_t>(sizeof(Element));
@@ -134,13 +63,23 @@ void transpose(const Extents& extents, std::byte* data) {
 }
 
 void copy_slice(const Task& task, const std::vector<MappedFile>& files, std::byte* target) {
-  const Selection selected = selection(*task.parameter);
   const Extents local = extents(task.parameter->slice.local_shape);
-  for (const WeightSource& source : task.sources) {
-    const MappedFile& file = files[static_cast<size_t>(source.tensor->file)];
-    const TensorEntry& entry = source.tensor->entry;
-    copy_source(source, file.data() + entry.offset, selected, local, task.dtype, target);
-    file.release(entry.offset, entry.size_bytes);
+  for (const StoredBlock& block : task.blocks) {
+    const TensorEntry& entry = block.tensor->entry;
+    const int64_t from_bytes = size_bytes(entry.dtype), to_bytes = size_bytes(task.dtype);
+    const std::byte* from = files[static_cast<size_t>(block.tensor->file)].data() + entry.offset + block.offset * from_bytes;
+    std::byte* to = target + ((block.expert * local.rows + block.row) * local.columns + block.column) * to_bytes;
+    if (block.stride == block.columns && block.columns == local.columns) {
+      convert_elements(from, entry.dtype, to, task.dtype, block.rows * block.columns);
+      continue;
+    }
+    for (int64_t row = 0; row < block.rows; ++row)
+      convert_elements(from + row * block.stride * from_bytes, entry.dtype, to + row * local.columns * to_bytes, task.dtype,
+                       block.columns);
+  }
+  for (const StoredBlock& block : task.blocks) {
+    const TensorEntry& entry = block.tensor->entry;
+    files[static_cast<size_t>(block.tensor->file)].release(entry.offset, entry.size_bytes);
   }
   if (!task.parameter->transposed) return;
   if (size_bytes(task.dtype) == 2) return transpose<uint16_t>(local, target);
@@ -156,30 +95,6 @@ std::span<std::byte> allocate_block(int64_t size) {
   return {static_cast<std::byte*>(memory), static_cast<size_t>(size)};
 }
 
-// Runs `work(index)` for 0..count-1 on `threads` threads; the first exception is thrown again.
-template <class Work>
-void for_each_index(size_t count, int threads, Work work) {
-  std::atomic<size_t> next{0};
-  std::exception_ptr failure;
-  std::mutex mutex;
-  const auto run = [&] {
-    for (size_t index = next++; index < count; index = next++) {
-      try {
-        work(index);
-      } catch (...) {
-        const std::lock_guard lock(mutex);
-        failure = std::current_exception();
-        next = count;
-      }
-    }
-  };
-  std::vector<std::jthread> helpers;
-  for (int i = 1; i < threads; ++i) helpers.emplace_back(run);
-  run();
-  helpers.clear();
-  if (failure) std::rethrow_exception(failure);
-}
-
 // Decides where every parameter comes to lie. Parameters with the same stored slice get the same task.
 struct LoadPlan {
   std::vector<Task> tasks;
@@ -187,66 +102,99 @@ struct LoadPlan {
   int64_t block_bytes = 0, total_bytes = 0;
 };
 
-LoadPlan plan_load(const ParameterTable& table, const Checkpoint& checkpoint, DType dtype, bool in_place) {
+Task plan_task(const Parameter& parameter, const Checkpoint& checkpoint, DType dtype, const LoadOptions& options) {
+  Task task{&parameter, stored_blocks(parameter, checkpoint)};
+  task.dtype = parameter.keep_float32 ? DType::kF32 : dtype;
+  task.packed = options.layout == LinearLayout::kPacked && is_linear_weight(parameter);
+  const int64_t begin = contiguous_begin(task);
+  if (begin < 0) return task;
+  const TensorEntry& entry = task.blocks[0].tensor->entry;
+  task.source_offset = entry.offset + begin * size_bytes(entry.dtype);
+  // A header of any length may come before the data, so nothing in a file is aligned of itself.
+  const bool aligned = task.source_offset % size_bytes(task.dtype) == 0;
+  task.in_place = options.in_place && !task.packed && entry.dtype == task.dtype && aligned;
+  return task;
+}
+
+LoadPlan plan_load(const ParameterTable& table, const Checkpoint& checkpoint, DType dtype, const LoadOptions& options) {
   LoadPlan plan;
   std::map<std::pair<const StoredTensor*, int64_t>, size_t> known;
   for (ParamId id = 0; id < table.size(); ++id) {
-    Task task{&table.at(id), find_sources(table.at(id), checkpoint)};
-    const StoredTensor* stored = task.sources[0].tensor;
-    const int64_t begin = contiguous_begin(task);
-    if (const auto found = known.find({stored, begin});
-        begin >= 0 && found != known.end() && plan.tasks[found->second].parameter->shape() == task.parameter->shape()) {
-      plan.task_of.push_back(found->second);
-      continue;
+    Task task = plan_task(table.at(id), checkpoint, dtype, options);
+    const int64_t begin = contiguous_begin(task), size = task.target_bytes();
+    bool shared = false;
+    if (begin >= 0) {
+      const auto [found, fresh] = known.emplace(std::pair(task.blocks[0].tensor, begin), plan.tasks.size());
+      shared = !fresh && plan.tasks[found->second].parameter->shape() == task.parameter->shape();
+      if (shared && !task.packed) {
+        plan.task_of.push_back(found->second);
+        continue;
+      }
     }
-    task.dtype = task.parameter->keep_float32 ? DType::kF32 : dtype;
-    task.source_offset = stored->entry.offset + begin * size_bytes(stored->entry.dtype);
-    // A header of any length may come before the data, so nothing in a file is aligned of itself.
-    const bool aligned = task.source_offset % size_bytes(task.dtype) == 0;
-    task.in_place = in_place && begin >= 0 && stored->entry.dtype == task.dtype && aligned;
-    const int64_t size = task.target_bytes();
-    if (!task.in_place) {
+    if (!task.in_place && !task.packed) {
       task.block_offset = plan.block_bytes;
       plan.block_bytes += (size + kAlignment - 1) / kAlignment * kAlignment;
     }
-    plan.total_bytes += size;
-    if (begin >= 0) known.emplace(std::pair(stored, begin), plan.tasks.size());
+    if (!shared) plan.total_bytes += size;
     plan.task_of.push_back(plan.tasks.size());
     plan.tasks.push_back(std::move(task));
   }
   return plan;
 }
 
+// What is left to do while loading, for people.
+class LoadProgress {
+ public:
+  LoadProgress(const LoadOptions& options, int64_t total) : options_(options), total_(total) {}
+  void add(int64_t bytes) {
+    const std::lock_guard lock(mutex_);
+    done_ = std::min(total_, done_ + bytes);
+    if (options_.progress) options_.progress(done_, total_);
+  }
+
+ private:
+  const LoadOptions& options_;
+  std::mutex mutex_;
+  int64_t done_ = 0, total_;
+};
+
 }  // namespace
 
 Weights Weights::load(const ParameterTable& table, const Checkpoint& checkpoint, DType dtype, const LoadOptions& options) {
-  const LoadPlan plan = plan_load(table, checkpoint, dtype, options.in_place);
+  const LoadPlan plan = plan_load(table, checkpoint, dtype, options);
   Weights weights;
   weights.dtype_ = dtype;
   weights.total_bytes_ = plan.total_bytes;
   for (const auto& path : checkpoint.files) weights.files_.emplace_back(path);
   weights.block_ = allocate_block(plan.block_bytes);
 
-  std::mutex mutex;
-  int64_t done = 0;
-  for_each_index(plan.tasks.size(), options.threads, [&](size_t index) {
-    const Task& task = plan.tasks[index];
-    const int64_t size = task.target_bytes();
+  LoadProgress progress(options, plan.total_bytes);
+  cpu::ThreadPool pool(options.threads);
+  pool.parallel_for(static_cast<int64_t>(plan.tasks.size()), [&](int64_t index) {
+    const Task& task = plan.tasks[static_cast<size_t>(index)];
+    if (task.packed) return;
     if (task.in_place) {
-      weights.files_[static_cast<size_t>(task.sources[0].tensor->file)].prefetch(task.source_offset, size);
+      const MappedFile& file = weights.files_[static_cast<size_t>(task.file())];
+      // A device gets all of it next; of the embedding a CPU reads some rows.
+      if (options.layout == LinearLayout::kStored) file.prefetch(task.source_offset, task.target_bytes());
+      if (options.layout == LinearLayout::kPacked) file.read_ahead(task.source_offset, task.target_bytes());
     } else {
       copy_slice(task, weights.files_, weights.block_.data() + task.block_offset);
     }
-    const std::lock_guard lock(mutex);
-    done += size;
-    if (options.progress) options.progress(done, plan.total_bytes);
+    progress.add(task.target_bytes());
   });
+  if (options.layout == LinearLayout::kPacked) {
+    weights.packed_ = PackedWeights::pack(table, checkpoint, weights.files_, dtype, pool, [&](const std::vector<ParamId>& ids) {
+      for (ParamId id : ids) progress.add(table.at(id).elements() * size_bytes(dtype));
+    });
+  }
 
-  for (ParamId id = 0; id < table.size(); ++id) {
-    const Task& task = plan.tasks[plan.task_of[static_cast<size_t>(id)]];
-    weights.data_.push_back(task.in_place
-                                ? weights.files_[static_cast<size_t>(task.sources[0].tensor->file)].data() + task.source_offset
-                                : weights.block_.data() + task.block_offset);
+  for (size_t index : plan.task_of) {
+    const Task& task = plan.tasks[index];
+    const std::byte* copied = weights.block_.data() + task.block_offset;
+    const std::byte* in_file =
+        task.in_place ? weights.files_[static_cast<size_t>(task.file())].data() + task.source_offset : nullptr;
+    weights.data_.push_back(task.packed ? nullptr : task.in_place ? in_file : copied);
   }
   return weights;
 }
@@ -256,6 +204,7 @@ Weights::Weights(Weights&& other) noexcept
       files_(std::move(other.files_)),
       data_(std::move(other.data_)),
       block_(std::exchange(other.block_, {})),
+      packed_(std::move(other.packed_)),
       total_bytes_(other.total_bytes_) {}
 
 Weights::~Weights() {

@@ -3,16 +3,25 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
-#include "sharding/mapped_file.h"
+#include "runtime/packed_weights.h"
 #include "runtime/parameter_table.h"
 #include "sharding/checkpoint.h"
+#include "sharding/mapped_file.h"
 
 namespace tp {
 
+// How linear weights lie in memory.
+enum class LinearLayout {
+  kStored,  // [out, in] as in the file: what is copied to a device
+  kPacked,  // as the CPU's kernels read them (PackedWeights)
+};
+
 struct LoadOptions {
+  LinearLayout layout = LinearLayout::kStored;
   bool in_place = true;  // --load-format mmap; copy = nothing keeps pointing into the files
   int threads = 1;
   // Called from one thread at a time while loading.
@@ -21,7 +30,8 @@ struct LoadOptions {
 
 // The tensors of one rank in the model's dtype. A slice that lies in one piece in its file and has that dtype is used where
 // it is mapped; the others are copied, and converted, straight to their final place in one block of memory. Padding is zero.
-// Pages that were only copied from are let go. Parameters that share their stored slice (tied weights) share memory.
+// Pages that were only copied from are let go. Parameters that share their stored slice (tied weights) share memory. With
+// LinearLayout::kPacked linear weights are packed instead.
 class Weights {
  public:
   // Throws Error for a tensor that is not stored or a file that cannot be mapped.
@@ -33,7 +43,10 @@ class Weights {
 
   DType dtype() const { return dtype_; }  // the model's
   DType dtype(const Parameter& parameter) const { return parameter.keep_float32 ? DType::kF32 : dtype_; }
+  // nullptr for what is packed.
   const std::byte* data(ParamId id) const { return data_[static_cast<size_t>(id)]; }
+  // With LinearLayout::kPacked alone.
+  const PackedWeights& packed() const { return packed_.value(); }
   // Bytes of this rank's tensors, padding included, shared ones once.
   int64_t total_bytes() const { return total_bytes_; }
 
@@ -44,6 +57,7 @@ class Weights {
   std::vector<MappedFile> files_;
   std::vector<const std::byte*> data_;
   std::span<std::byte> block_;  // anonymous memory of what was copied
+  std::optional<PackedWeights> packed_;
   int64_t total_bytes_ = 0;
 };
 

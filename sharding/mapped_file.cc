@@ -51,7 +51,12 @@ void MappedFile::prefetch(int64_t offset, int64_t size) const {
 #ifdef MADV_POPULATE_READ
   if (madvise(data_ + begin, static_cast<size_t>(offset + size - begin), MADV_POPULATE_READ) == 0) return;
 #endif
-  // Older kernels: start reading; the pages are mapped when they are first used.
+  // Older kernels: the pages are mapped when they are first used.
+  read_ahead(offset, size);
+}
+
+void MappedFile::read_ahead(int64_t offset, int64_t size) const {
+  const int64_t begin = offset / page_size() * page_size();
   madvise(data_ + begin, static_cast<size_t>(offset + size - begin), MADV_WILLNEED);
 }
 

@@ -18,8 +18,9 @@ class MappedFile {
   const std::byte* data() const { return data_; }
   int64_t size_bytes() const { return size_bytes_; }
 
-  // Brings the pages of a range in now / lets go of the whole pages inside a range (they can be read again).
+  // Brings the pages of a range in now / starts to read them / lets go of the whole pages inside it (they can be read again).
   void prefetch(int64_t offset, int64_t size) const;
+  void read_ahead(int64_t offset, int64_t size) const;
   void release(int64_t offset, int64_t size) const;
 
  private:

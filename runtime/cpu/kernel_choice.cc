@@ -59,7 +59,7 @@ KernelChoice choose_kernels(const std::vector<Isa>& allowed, ThreadPool& pool) {
   pairs.insert(pairs.begin(), choice.vector);
   constexpr int64_t kOut = 512, kIn = 1024, kManyRows = 128, kSomeRows = 8;
   const std::vector<uint16_t> weight(kOut * kIn, 0x3f80);
-  const PackedLinear linear(kOut, kIn, {{{weight.data(), DType::kBF16, kIn}, kOut, kIn}}, pool);
+  const PackedLinear linear(kOut, kIn, DType::kBF16, {{{weight.data(), DType::kBF16, kIn}, kOut, kIn}}, pool);
   choice.bf16_few = fastest(pairs, kSomeRows, linear, pool);
   choice.bf16_many = fastest(pairs, kManyRows, linear, pool);
   return choice;

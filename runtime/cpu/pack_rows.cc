@@ -2,8 +2,8 @@
 
 #include <cstring>
 
-#include "runtime/cpu/half_float.h"
 #include "runtime/cpu/pack_weight.h"
+#include "runtime/float_convert.h"
 
 namespace tp::cpu {
 namespace {
@@ -24,13 +24,13 @@ Scratch& scratch() {
 void widen_row(const ConstRows& x, int64_t row, int64_t in, float* out, int64_t stride) {
   if (x.dtype == DType::kBF16) {
     const uint16_t* from = static_cast<const uint16_t*>(x.data) + row * x.stride;
-    for (int64_t k = 0; k < in; ++k) out[k * stride] = bf16_to_float(from[k]);
+    for (int64_t k = 0; k < in; ++k) out[k * stride] = bfloat16_to_float(from[k]);
   } else if (x.dtype == DType::kF32) {
     const float* from = static_cast<const float*>(x.data) + row * x.stride;
     for (int64_t k = 0; k < in; ++k) out[k * stride] = from[k];
   } else {
     const uint16_t* from = static_cast<const uint16_t*>(x.data) + row * x.stride;
-    for (int64_t k = 0; k < in; ++k) out[k * stride] = f16_to_float(from[k]);
+    for (int64_t k = 0; k < in; ++k) out[k * stride] = float16_to_float(from[k]);
   }
 }
 

@@ -2,7 +2,8 @@
 
 #include <cstring>
 
-#include "runtime/cpu/half_float.h"
+#include "runtime/cpu/buffer.h"
+#include "runtime/float_convert.h"
 
 namespace tp::cpu {
 namespace {
@@ -43,6 +44,29 @@ void pack_bf16(const PanelPart& part, std::byte* panel) {
   if (odd_begin + pairs * 2 < part.in) pack_single_bf16(part, part.in - 1, panel);
 }
 
+// The part in rows of outputs and in `dtype`, as the packing below wants it; in memory that lasts until this thread's next
+// call.
+PanelPart staged(const PanelPart& part, DType dtype) {
+  thread_local Buffer memory;
+  const int64_t from_bytes = size_bytes(part.source.dtype), to_bytes = size_bytes(dtype);
+  memory.reserve(part.out * part.in * to_bytes);
+  const std::byte* from = static_cast<const std::byte*>(part.source.data);
+  const auto place = [&](int64_t r, int64_t i) { return memory.data() + (r * part.in + i) * to_bytes; };
+  if (part.transposed) {
+    for (int64_t i = 0; i < part.in; ++i) {
+      for (int64_t r = 0; r < part.out; ++r)
+        convert_elements(from + (i * part.source.stride + r) * from_bytes, part.source.dtype, place(r, i), dtype, 1);
+    }
+  } else {
+    for (int64_t r = 0; r < part.out; ++r)
+      convert_elements(from + r * part.source.stride * from_bytes, part.source.dtype, place(r, 0), dtype, part.in);
+  }
+  PanelPart result = part;
+  result.source = {memory.data(), dtype, part.in};
+  result.transposed = false;
+  return result;
+}
+
 }  // namespace
 
 void interleave_words(const std::byte* source, int64_t stride_bytes, int64_t rows, int64_t units, int64_t out_begin,
@@ -59,10 +83,11 @@ float element(const ConstRows& rows, int64_t r, int64_t i) {
   }
   uint16_t value = 0;
   std::memcpy(&value, static_cast<const std::byte*>(rows.data) + at * 2, 2);
-  return rows.dtype == DType::kBF16 ? bf16_to_float(value) : f16_to_float(value);
+  return rows.dtype == DType::kBF16 ? bfloat16_to_float(value) : float16_to_float(value);
 }
 
-void pack_panel_part(const PanelPart& part, std::byte* panel) {
+void pack_panel_part(const PanelPart& part, DType dtype, std::byte* panel) {
+  if (part.source.dtype != dtype || part.transposed) return pack_panel_part(staged(part, dtype), dtype, panel);
   const std::byte* from = static_cast<const std::byte*>(part.source.data);
   if (part.source.dtype == DType::kBF16) return pack_bf16(part, panel);
   if (part.source.dtype == DType::kF16) {

@@ -28,10 +28,11 @@ PanelPart part_in_panel(const WeightBlock& block, int64_t panel) {
   const int64_t end = std::min(block.out_begin + block.out, (panel + 1) * kPanel);
   PanelPart part;
   if (end <= begin) return part;
-  const int64_t element_bytes = block.source.dtype == DType::kF32 ? 4 : 2;
+  const int64_t element_bytes = tp::size_bytes(block.source.dtype);
   part.source = block.source;
-  part.source.data =
-      static_cast<const std::byte*>(block.source.data) + (begin - block.out_begin) * block.source.stride * element_bytes;
+  part.transposed = block.transposed;
+  part.source.data = static_cast<const std::byte*>(block.source.data) +
+                     (begin - block.out_begin) * (block.transposed ? 1 : block.source.stride) * element_bytes;
   part.out_begin = begin - panel * kPanel;
   part.out = end - begin;
   part.in_begin = block.in_begin;
@@ -46,6 +47,7 @@ struct PackedLinear::Call {
   const MatmulPath& path;
   PackedRows x;
   Rows y;
+  const float* bias = nullptr;
   bool widen = false;
   int64_t tiles_per_block = 1, panels_per_task = 1, groups = 1;
 };
@@ -56,8 +58,8 @@ PackedLinear::PackedLinear(int64_t out, int64_t in, WeightFormat format)
   weights_ = Buffer(panels() * panel_bytes_);
 }
 
-PackedLinear::PackedLinear(int64_t out, int64_t in, const std::vector<WeightBlock>& blocks, ThreadPool& pool)
-    : PackedLinear(out, in, blocks.empty() ? WeightFormat::kF32 : format_of(blocks.front().source.dtype)) {
+PackedLinear::PackedLinear(int64_t out, int64_t in, DType dtype, const std::vector<WeightBlock>& blocks, ThreadPool& pool)
+    : PackedLinear(out, in, format_of(dtype)) {
   pool.parallel_for(panels(), [&](int64_t panel) {
     std::byte* target = weights_.data() + panel * panel_bytes_;
     int64_t covered = 0;
@@ -65,19 +67,14 @@ PackedLinear::PackedLinear(int64_t out, int64_t in, const std::vector<WeightBloc
     if (covered < kPanel * in_padded_) std::memset(target, 0, static_cast<size_t>(panel_bytes_));
     for (const WeightBlock& block : blocks) {
       const PanelPart part = part_in_panel(block, panel);
-      if (part.out > 0) pack_panel_part(part, target);
+      if (part.out > 0) pack_panel_part(part, dtype, target);
     }
   });
 }
 
-void PackedLinear::add_bias(ConstRows values, int64_t count, int64_t out_begin) {
-  bias_.resize(static_cast<size_t>(panels() * kPanel));
-  for (int64_t i = 0; i < count; ++i) bias_[static_cast<size_t>(out_begin + i)] += element(values, 0, i);
-}
-
-void PackedLinear::run(ConstRows x, int64_t rows, Rows y, const Context& context) const {
+void PackedLinear::run(ConstRows x, int64_t rows, Rows y, const Context& context, const float* bias) const {
   if (rows <= 0 || out_ == 0) return;
-  Call call{path_for(context.kernels, format_, x.dtype, rows), {}, y};
+  Call call{path_for(context.kernels, format_, x.dtype, rows), {}, y, bias};
   // Many rows share weights that were widened to float32 once; few rows widen them on the way.
   call.widen = rows > kFewRows && format_ != WeightFormat::kF32 && call.path.x_layout == XLayout::kF32;
   const int64_t max_tile_rows = call.widen || format_ == WeightFormat::kF32 ? call.path.max_rows : call.path.max_narrow_rows;
@@ -163,7 +160,7 @@ void PackedLinear::finish_panels(const Call& call, int64_t row_begin, int64_t ro
     FinishArgs args;
     args.y = sums + (row - row_begin) * sums_stride;
     args.scale = scale_.empty() ? nullptr : scale_.data() + out_begin;
-    args.bias = bias_.empty() ? nullptr : bias_.data() + out_begin;
+    args.bias = call.bias == nullptr ? nullptr : call.bias + out_begin;
     args.out = static_cast<std::byte*>(call.y.data) + (row * call.y.stride + out_begin) * element_bytes;
     args.dtype = call.y.dtype;
     args.count = std::min(panel_end * kPanel, out_) - out_begin;

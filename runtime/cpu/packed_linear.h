@@ -13,9 +13,10 @@ namespace tp::cpu {
 // A rectangle of a stored weight [out, in] and the place where it comes in the packed one. Several blocks make one weight:
 // the runs of a slice, or q, k and v of one layer joined into a single product.
 struct WeightBlock {
-  ConstRows source;                     // first element of the block (in the mapped file, say; any alignment)
+  ConstRows source;                     // first element of the block (in the mapped file, say; any alignment, also kF64)
   int64_t out = 0, in = 0;              // size
   int64_t out_begin = 0, in_begin = 0;  // place in the packed weight
+  bool transposed = false;              // stored [in, out]: rows of the source are inputs
 };
 
 // A rectangle of a weight that is stored as integers (quantize.h), and its place in the packed one. Inputs begin and end on
@@ -36,9 +37,9 @@ struct QuantizedBlock {
 class PackedLinear {
  public:
   PackedLinear() = default;
-  // All sources have one dtype, which is also the packed format; what no block covers is zero. The threads of `pool` pack
-  // straight from the sources, each byte is read once.
-  PackedLinear(int64_t out, int64_t in, const std::vector<WeightBlock>& blocks, ThreadPool& pool);
+  // `dtype` (kF32, kBF16 or kF16) is the packed format; sources of another one are converted, what no block covers is zero. The
+  // threads of `pool` pack straight from the sources, each byte is read once.
+  PackedLinear(int64_t out, int64_t in, DType dtype, const std::vector<WeightBlock>& blocks, ThreadPool& pool);
 
   // kInt8 or kInt4*, from integers that are stored.
   PackedLinear(int64_t out, int64_t in, WeightFormat format, const std::vector<QuantizedBlock>& blocks, ThreadPool& pool);
@@ -48,17 +49,17 @@ class PackedLinear {
   static PackedLinear quantized(int64_t out, int64_t in, WeightFormat format, const std::vector<WeightBlock>& blocks,
                                 const std::vector<uint16_t>& int8_scales, ThreadPool& pool);
 
-  // Adds `values` [count] to the bias of outputs from out_begin on; the bias is kept in float32.
-  void add_bias(ConstRows values, int64_t count, int64_t out_begin);
-
   int64_t out() const { return out_; }
   int64_t in() const { return in_; }
+  // Outputs with those that fill the last panel: the length of a bias.
+  int64_t out_padded() const { return panels() * kPanel; }
   WeightFormat format() const { return format_; }
   // Bytes that one step reads.
   int64_t size_bytes() const { return weights_.size_bytes() + scales_.size_bytes(); }
 
-  // y [rows, out] = x [rows, in] W^T + b, rounded once to y's dtype. x and y must not overlap.
-  void run(ConstRows x, int64_t rows, Rows y, const Context& context) const;
+  // y [rows, out] = x [rows, in] W^T + bias, rounded once to y's dtype. `bias` [out_padded()] float32 or nullptr = 0. x and y
+  // must not overlap.
+  void run(ConstRows x, int64_t rows, Rows y, const Context& context, const float* bias = nullptr) const;
 
  private:
   struct Call;
@@ -80,7 +81,6 @@ class PackedLinear {
   Buffer weights_;            // [panels][panel_bytes_], see weight_format.h
   Buffer scales_;             // kInt4*: [panels][in / group][16] bfloat16
   std::vector<float> scale_;  // kInt8: [panels * 16]
-  std::vector<float> bias_;   // [panels * 16] or empty
 };
 
 }  // namespace tp::cpu

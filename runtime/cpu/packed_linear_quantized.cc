@@ -2,10 +2,10 @@
 #include <atomic>
 #include <cstring>
 
-#include "runtime/cpu/half_float.h"
 #include "runtime/cpu/pack_weight.h"
 #include "runtime/cpu/packed_linear.h"
 #include "runtime/cpu/quantize.h"
+#include "runtime/float_convert.h"
 #include "sharding/error.h"
 
 namespace tp::cpu {
@@ -30,7 +30,7 @@ void PackedLinear::pack_quantized(const QuantizedBlock& block, int64_t panel) {
   for (int64_t r = 0; r < end - begin; ++r) {
     const uint16_t* scales = block.scales + (row + r) * block.scale_stride;
     if (group == 0) {
-      scale_[static_cast<size_t>(begin + r)] = bf16_to_float(*scales);
+      scale_[static_cast<size_t>(begin + r)] = bfloat16_to_float(*scales);
       continue;
     }
     uint16_t* to =

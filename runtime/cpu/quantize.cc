@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "runtime/cpu/half_float.h"
 #include "runtime/cpu/pack_weight.h"
+#include "runtime/float_convert.h"
 
 namespace tp::cpu {
 namespace {
@@ -47,7 +47,7 @@ float int4_scale(const float* w, int64_t count) {
   if (std::abs(largest) < 1e-30F) return 0;
   float best = 0, least = INFINITY;
   for (float steps : {-8.0F, -8.5F, -9.0F, -9.5F, 7.0F, 7.5F}) {
-    const float scale = bf16_to_float(float_to_bf16(largest / steps));
+    const float scale = bfloat16_to_float(float_to_bfloat16(largest / steps));
     const float error = square_error(w, count, scale);
     if (error < least) {
       least = error;
@@ -65,7 +65,7 @@ bool quantize_int4(const ConstRows& weight, int64_t r, int64_t in, int64_t group
       if (!std::isfinite(w[i])) return false;
     }
     const float scale = int4_scale(w, group), inverse = scale == 0 ? 0.0F : 1.0F / scale;
-    scales[begin / group] = float_to_bf16(scale);
+    scales[begin / group] = float_to_bfloat16(scale);
     for (int64_t i = 0; i < group; i += 2) {
       const int low = clamped(w[i] * inverse, -8, 7) + 8, high = clamped(w[i + 1] * inverse, -8, 7) + 8;
       q[(begin + i) / 2] = static_cast<uint8_t>(low | (high << 4));
@@ -91,12 +91,12 @@ uint16_t int8_scale(const ConstRows& weight, int64_t r, int64_t in) {
     if (!(size <= largest)) largest = size;  // keeps a NaN
     if (std::isnan(largest)) break;
   }
-  if (!std::isfinite(largest)) return float_to_bf16(NAN);
-  return largest < 1e-30F ? uint16_t{0} : float_to_bf16(largest / 127.0F);
+  if (!std::isfinite(largest)) return float_to_bfloat16(NAN);
+  return largest < 1e-30F ? uint16_t{0} : float_to_bfloat16(largest / 127.0F);
 }
 
 bool quantize_row(const ConstRows& weight, int64_t r, int64_t in, WeightFormat format, uint16_t* scales, void* q) {
-  if (format == WeightFormat::kInt8) return quantize_int8(weight, r, in, bf16_to_float(*scales), static_cast<int8_t*>(q));
+  if (format == WeightFormat::kInt8) return quantize_int8(weight, r, in, bfloat16_to_float(*scales), static_cast<int8_t*>(q));
   return quantize_int4(weight, r, in, group_size(format), scales, static_cast<uint8_t*>(q));
 }
 

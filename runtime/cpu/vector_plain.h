@@ -3,7 +3,7 @@
 #include <bit>
 #include <cstdint>
 
-#include "runtime/cpu/half_float.h"
+#include "runtime/float_convert.h"
 
 namespace tp::cpu {
 namespace {
@@ -47,10 +47,10 @@ struct Plain {
     return each([&](int i) { return std::bit_cast<float>(p[i] & 0xffff0000U); });
   }
   static F load_bf16(const uint16_t* p) {
-    return each([&](int i) { return bf16_to_float(p[i]); });
+    return each([&](int i) { return bfloat16_to_float(p[i]); });
   }
   static F load_f16(const uint16_t* p) {
-    return each([&](int i) { return f16_to_float(p[i]); });
+    return each([&](int i) { return float16_to_float(p[i]); });
   }
   template <int S>
   static F load_int8(const uint32_t* p) {
@@ -99,10 +99,10 @@ struct Plain {
     for (int i = 0; i < kLanes; ++i) p[i] = a.lane[i];
   }
   static void store_bf16(uint16_t* p, const F& a) {
-    for (int i = 0; i < kLanes; ++i) p[i] = float_to_bf16(a.lane[i]);
+    for (int i = 0; i < kLanes; ++i) p[i] = float_to_bfloat16(a.lane[i]);
   }
   static void store_f16(uint16_t* p, const F& a) {
-    for (int i = 0; i < kLanes; ++i) p[i] = float_to_f16(a.lane[i]);
+    for (int i = 0; i < kLanes; ++i) p[i] = float_to_float16(a.lane[i]);
   }
 };
 

@@ -146,9 +146,10 @@ TEST(AttentionCache, AppendsRealPositionsToTheirSlot) {
         const int64_t t = position - start[static_cast<size_t>(row)];
         const bool real = t >= 0 && t < length[static_cast<size_t>(row)];
         const auto at = static_cast<size_t>((s * 2 + head) * 10 + position);
-        EXPECT_EQ(bf16_to_float(cache_k[at * 4]), real ? static_cast<float>(k.at(row * 3 + t, head * 4)) : bf16_to_float(7));
-        EXPECT_EQ(bf16_to_float(cache_v[at * 6 + 5]),
-                  real ? static_cast<float>(v.at(row * 3 + t, head * 6 + 5)) : bf16_to_float(7));
+        EXPECT_EQ(bfloat16_to_float(cache_k[at * 4]),
+                  real ? static_cast<float>(k.at(row * 3 + t, head * 4)) : bfloat16_to_float(7));
+        EXPECT_EQ(bfloat16_to_float(cache_v[at * 6 + 5]),
+                  real ? static_cast<float>(v.at(row * 3 + t, head * 6 + 5)) : bfloat16_to_float(7));
       }
     }
   }

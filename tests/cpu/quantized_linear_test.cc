@@ -30,7 +30,7 @@ struct Quantized {
       EXPECT_TRUE(quantize_row(w.rows(), r, in, format, scales.data() + r * row_scales, q.data() + r * row_bytes));
       for (int64_t i = 0; i < in; ++i) {
         const int64_t group = format == WeightFormat::kInt8 ? 0 : i / group_size(format);
-        const double scale = bf16_to_float(scales[static_cast<size_t>(r * row_scales + group)]);
+        const double scale = bfloat16_to_float(scales[static_cast<size_t>(r * row_scales + group)]);
         values.push_back(scale * integer(r, i));
       }
     }

@@ -4,8 +4,8 @@
 #include <random>
 #include <vector>
 
-#include "runtime/cpu/half_float.h"
 #include "runtime/cpu/rows.h"
+#include "runtime/float_convert.h"
 
 namespace tp::cpu {
 
@@ -29,9 +29,9 @@ struct RandomRows {
         values.push_back(value);
         continue;
       }
-      const uint16_t half = dtype == DType::kBF16 ? float_to_bf16(value) : float_to_f16(value);
+      const uint16_t half = dtype == DType::kBF16 ? float_to_bfloat16(value) : float_to_float16(value);
       std::memcpy(bytes.data() + i * 2, &half, 2);
-      values.push_back(dtype == DType::kBF16 ? bf16_to_float(half) : f16_to_float(half));
+      values.push_back(dtype == DType::kBF16 ? bfloat16_to_float(half) : float16_to_float(half));
     }
   }
 

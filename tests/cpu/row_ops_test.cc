@@ -33,7 +33,7 @@ void expect_rows(int64_t rows, int64_t features, const std::function<void(Rows o
           if (dtype != DType::kF32) {
             uint16_t half = 0;
             std::memcpy(&half, static_cast<const std::byte*>(out.row(r)) + i * 2, 2);
-            value = dtype == DType::kBF16 ? bf16_to_float(half) : f16_to_float(half);
+            value = dtype == DType::kBF16 ? bfloat16_to_float(half) : float16_to_float(half);
           }
           ASSERT_NEAR(value, exact(r, i), 3e-6 + ulp * std::abs(exact(r, i)))
               << isa_name(isa) << " row " << r << " feature " << i;
@@ -85,7 +85,7 @@ TEST(RowOps, AddAndNormRoundsTheSumFirst) {
                       {fused.data(), DType::kBF16, 50}, context);
     for (int64_t i = 0; i < 150; ++i) {
       EXPECT_EQ(sum[static_cast<size_t>(i)],
-                float_to_bf16(static_cast<float>(x.at(i / 50, i % 50)) + static_cast<float>(delta.at(i / 50, i % 50))));
+                float_to_bfloat16(static_cast<float>(x.at(i / 50, i % 50)) + static_cast<float>(delta.at(i / 50, i % 50))));
     }
     norm_rows({sum.data(), DType::kBF16, 50}, 3, 50, 50, NormKind::kRms, 1e-6F, {}, {alone.data(), DType::kBF16, 50}, context);
     EXPECT_EQ(fused, alone);

@@ -34,11 +34,14 @@ std::vector<Shown> shown_texts() {
 Logits logits_of(const std::vector<int32_t>& ids, int world_size) {
   Logits result;
   run_ranks(world_size, [&](Communicator& communicator) {
-    const RankModel model = load_rank_model(
-        {.model_dir = kModel, .plan = {}, .plans_dir = TPRUN_SOURCE_DIR "/plans", .dtype = "bfloat16", .load = {}},
-        communicator);
+    ModelRequest request;
+    request.model_dir = kModel;
+    request.plans_dir = TPRUN_SOURCE_DIR "/plans";
+    request.dtype = "bfloat16";
+    request.load.layout = LinearLayout::kPacked;
+    const RankModel model = load_rank_model(request, communicator);
     const auto width = static_cast<int32_t>(ids.size());
-    const auto engine = make_eager_engine(model, communicator, 1, width);
+    const auto engine = make_eager_engine(model, communicator, {1, width});
     Logits logits =
         engine->forward({.rows = 1, .width = width, .ids = ids, .start = {0}, .length = {width}, .slot = {0}, .total = {width}},
                         LogitsWanted::kAll);

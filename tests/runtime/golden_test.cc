@@ -82,6 +82,7 @@ RankModel load(const GoldenCase& golden, const GoldenRun& run, Communicator& com
   request.plan.tied = run.tied;
   request.plans_dir = kPlansDir;
   request.dtype = run.dtype;
+  request.load.layout = LinearLayout::kPacked;
   return load_rank_model(request, communicator);
 }
 
@@ -134,7 +135,7 @@ std::string run_float32(const GoldenCase& golden, const GoldenRun& run) {
   run_ranks(run.tp_size, [&](Communicator& communicator) {
     const std::string who = "rank " + std::to_string(communicator.rank()) + ", ";
     const RankModel model = load(golden, run, communicator);
-    const std::unique_ptr<Engine> engine = make_eager_engine(model, communicator, 2, kCacheLen);
+    const std::unique_ptr<Engine> engine = make_eager_engine(model, communicator, {2, kCacheLen});
     check_float32_logits(golden, *engine, who, failures);
     check_tokens(golden, *engine, communicator, model.config, 2e-4f, who, failures);
   });
@@ -159,7 +160,7 @@ std::string run_bfloat16(const GoldenCase& golden, const GoldenRun& run) {
     const std::string who = "rank " + std::to_string(communicator.rank()) + ", ";
     const RankModel model = load(golden, run, communicator);
     const bool moe = model.config.moe.has_value();
-    const std::unique_ptr<Engine> engine = make_eager_engine(model, communicator, 2, kCacheLen);
+    const std::unique_ptr<Engine> engine = make_eager_engine(model, communicator, {2, kCacheLen});
     for (int i = 0; golden.has("prompt." + std::to_string(i) + ".input_ids"); ++i) {
       const std::string prompt = "prompt." + std::to_string(i);
       const Logits logits = engine->forward(single(golden.ids(prompt + ".input_ids")), LogitsWanted::kLast);
@@ -193,8 +194,6 @@ std::vector<GoldenRun> runs_of(const ModelConfig& config, const std::string& dty
 
 class Goldens : public testing::TestWithParam<std::filesystem::path> {
  protected:
-  void SetUp() override { set_eager_threads(1); }
-
   void expect_all(const std::string& dtype, std::string (*run_case)(const GoldenCase&, const GoldenRun&)) {
     const GoldenCase golden(GetParam());
     const ModelConfig config = load_model_config(golden.dir());

@@ -19,14 +19,14 @@ const GoldenCase& golden() {
 std::vector<float> logits_with(const std::string& dtype, bool in_place) {
   std::vector<float> result;
   run_ranks(2, [&](Communicator& communicator) {
-    set_eager_threads(1);
     ModelRequest request;
     request.model_dir = golden().dir();
     request.plans_dir = TPRUN_SOURCE_DIR "/plans";
     request.dtype = dtype;
+    request.load.layout = LinearLayout::kPacked;
     request.load.in_place = in_place;
     const RankModel model = load_rank_model(request, communicator);
-    const std::unique_ptr<Engine> engine = make_eager_engine(model, communicator, 1, 32);
+    const std::unique_ptr<Engine> engine = make_eager_engine(model, communicator, {1, 32});
     const std::vector<int32_t> ids = golden().ids("prompt.2.input_ids");
     const auto length = static_cast<int32_t>(ids.size());
     Logits logits = engine->forward({1, length, ids, {0}, {length}, {0}, {length}}, LogitsWanted::kAll);

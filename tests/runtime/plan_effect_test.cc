@@ -16,13 +16,13 @@ struct Counts {
 Counts counts_with(const std::vector<std::string>& overrides) {
   Counts result;
   run_ranks(2, [&](Communicator& communicator) {
-    set_eager_threads(1);
     ModelRequest request;
     request.model_dir = TPRUN_SOURCE_DIR "/tests/golden/models/tiny_qwen3_vocab101";
     request.plan.overrides = overrides;
     request.plans_dir = TPRUN_SOURCE_DIR "/plans";
+    request.load.layout = LinearLayout::kPacked;
     const RankModel model = load_rank_model(request, communicator);
-    const std::unique_ptr<Engine> engine = make_eager_engine(model, communicator, 1, 16);
+    const std::unique_ptr<Engine> engine = make_eager_engine(model, communicator, {1, 16});
     communicator.reset_counts();
     engine->forward({1, 1, {5}, {0}, {1}, {0}, {1}}, LogitsWanted::kLast);
     const auto& counts = communicator.counts();
@@ -46,8 +46,9 @@ TEST(PlanEffect, AnIdBeyondTheVocabularyIsRefused) {
     ModelRequest request;
     request.model_dir = TPRUN_SOURCE_DIR "/tests/golden/models/tiny_qwen3_vocab101";
     request.plans_dir = TPRUN_SOURCE_DIR "/plans";
+    request.load.layout = LinearLayout::kPacked;
     const RankModel model = load_rank_model(request, communicator);
-    const std::unique_ptr<Engine> engine = make_eager_engine(model, communicator, 1, 16);
+    const std::unique_ptr<Engine> engine = make_eager_engine(model, communicator, {1, 16});
     try {
       engine->forward({1, 1, {101}, {0}, {1}, {0}, {1}}, LogitsWanted::kLast);
       FAIL();

@@ -27,7 +27,9 @@ class Score : public WrittenFiles {
     run_ranks(2, [&](Communicator& communicator) {
       ModelConfig config;
       config.vocab_size = kVocab;
-      const RankModel model{.config = config, .table = ParameterTable({}, config, 0), .weights = none()};
+      ParameterTable table({}, config, 0);
+      Weights weights = none();
+      const RankModel model{config, {}, std::move(table), std::move(weights), 0};
       ScriptedEngine engine(1, 64, kVocab);
       const std::atomic<int> signal{stop_signal};
       EXPECT_EQ(run_score(job, model, engine, communicator, signal), stop_signal);

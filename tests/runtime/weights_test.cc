@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <fstream>
 
 #include "sharding/plan_yaml.h"
 #include "tests/runtime/made_checkpoint.h"
+#include "tests/runtime/resident_memory.h"
 #include "tests/sharding/written_files.h"
 
 namespace tp {
@@ -26,7 +26,7 @@ float numbered(int64_t t, int64_t i) {
 class WeightsTest : public WrittenFiles {
  protected:
   Weights load(const ParameterTable& table, DType dtype, bool in_place = true, int threads = 1) const {
-    return Weights::load(table, open_checkpoint(dir_), dtype, {in_place, threads, {}});
+    return Weights::load(table, open_checkpoint(dir_), dtype, {LinearLayout::kStored, in_place, threads, {}});
   }
 
   static Floats values(const ParameterTable& table, const Weights& weights, ParamId id) {
@@ -46,22 +46,6 @@ class WeightsTest : public WrittenFiles {
     return result;
   }
 };
-
-// How much of this process's memory is its own, and how much is pages of files.
-struct Resident {
-  int64_t anonymous = 0, file = 0;
-};
-
-Resident resident() {
-  std::ifstream rollup("/proc/self/smaps_rollup");
-  std::string key;
-  int64_t rss = 0, anonymous = 0;
-  while (rollup >> key) {
-    if (key == "Rss:") rollup >> rss;
-    if (key == "Anonymous:") rollup >> anonymous;
-  }
-  return {anonymous * 1024, (rss - anonymous) * 1024};
-}
 
 TEST_F(WeightsTest, RowsOfARankAreUsedWhereTheyLieInTheFile) {
   MadeCheckpoint{.value = numbered}.write(dir_);
@@ -170,9 +154,9 @@ constexpr int64_t kSlack = 4 << 20;
 TEST_F(WeightsTest, MemoryIsTheCopiedPartAloneAndPagesThatWereOnlyReadAreLetGo) {
   kLarge.write(dir_);
   const ParameterTable table = made_table(dir_, 2, 1);
-  const Resident before = resident();
+  const ResidentMemory before = resident_memory();
   const Weights weights = load(table, DType::kBF16);
-  const Resident after = resident();
+  const ResidentMemory after = resident_memory();
   const int64_t copied = (1024 * 512 + 1024 * 2048) * 2;
   EXPECT_LT(after.anonymous - before.anonymous, copied + kSlack);
   EXPECT_LT(after.file - before.file, weights.total_bytes() - copied + kSlack);
@@ -181,9 +165,9 @@ TEST_F(WeightsTest, MemoryIsTheCopiedPartAloneAndPagesThatWereOnlyReadAreLetGo) 
 TEST_F(WeightsTest, ConvertedMemoryIsTheShardAndNothingOfTheFileStays) {
   kLarge.write(dir_);
   const ParameterTable table = made_table(dir_, 2, 1);
-  const Resident before = resident();
+  const ResidentMemory before = resident_memory();
   const Weights weights = load(table, DType::kF32);
-  const Resident after = resident();
+  const ResidentMemory after = resident_memory();
   EXPECT_LT(after.anonymous - before.anonymous, weights.total_bytes() + kSlack);
   EXPECT_LT(after.file - before.file, kSlack);
 }

@@ -1,0 +1,98 @@
+#include "runtime/packed_weights.h"
+
+#include <utility>
+
+#include "runtime/linear_weights.h"
+#include "runtime/stored_blocks.h"
+
+namespace tp {
+namespace {
+
+// The parameters of one product, or of the products of a layer's experts.
+struct Joined {
+  std::vector<ParamId> ids;
+  std::vector<std::vector<StoredBlock>> blocks;  // by id
+};
+
+std::vector<Joined> join(const ParameterTable& table, const Checkpoint& checkpoint) {
+  std::vector<std::vector<ParamId>> set_of(static_cast<size_t>(table.size()));
+  std::vector<bool> later(set_of.size(), false);
+  for (const std::vector<ParamId>& set : joined_linears(table)) {
+    set_of[static_cast<size_t>(set[0])] = set;
+    for (size_t i = 1; i < set.size(); ++i) later[static_cast<size_t>(set[i])] = true;
+  }
+  std::vector<Joined> result;
+  for (ParamId id = 0; id < table.size(); ++id) {
+    if (!is_linear_weight(table.at(id)) || later[static_cast<size_t>(id)]) continue;
+    const std::vector<ParamId>& set = set_of[static_cast<size_t>(id)];
+    Joined& joined = result.emplace_back(set.empty() ? std::vector<ParamId>{id} : set);
+    for (ParamId member : joined.ids) joined.blocks.push_back(stored_blocks(table.at(member), checkpoint));
+  }
+  return result;
+}
+
+// Bytes of a file from a block's first element to its last.
+struct FileRange {
+  const MappedFile& file;
+  int64_t offset, size;
+};
+
+FileRange range_of(const StoredBlock& block, const std::vector<MappedFile>& files) {
+  const TensorEntry& entry = block.tensor->entry;
+  const int64_t element = size_bytes(entry.dtype);
+  return {files[static_cast<size_t>(block.tensor->file)], entry.offset + block.offset * element,
+          ((block.rows - 1) * block.stride + block.columns) * element};
+}
+
+void for_each_range(const Joined& joined, const std::vector<MappedFile>& files, auto action) {
+  for (const auto& blocks : joined.blocks)
+    for (const StoredBlock& block : blocks) action(range_of(block, files));
+}
+
+cpu::WeightBlock weight_block(const StoredBlock& block, bool transposed, int64_t out_begin,
+                              const std::vector<MappedFile>& files) {
+  const FileRange range = range_of(block, files);
+  cpu::WeightBlock result;
+  result.source = {range.file.data() + range.offset, block.tensor->entry.dtype, block.stride};
+  result.transposed = transposed;
+  result.out = transposed ? block.columns : block.rows;
+  result.in = transposed ? block.rows : block.columns;
+  result.out_begin = out_begin + (transposed ? block.column : block.row);
+  result.in_begin = transposed ? block.row : block.column;
+  return result;
+}
+
+}  // namespace
+
+PackedWeights PackedWeights::pack(const ParameterTable& table, const Checkpoint& checkpoint,
+                                  const std::vector<MappedFile>& files, DType dtype, cpu::ThreadPool& pool,
+                                  const std::function<void(const std::vector<ParamId>&)>& packed) {
+  PackedWeights weights;
+  weights.places_.resize(static_cast<size_t>(table.size()));
+  const std::vector<Joined> all = join(table, checkpoint);
+  for (size_t index = 0; index < all.size(); ++index) {
+    // While this one is packed the next one is read from the disk, if it is not in memory yet.
+    if (index + 1 < all.size())
+      for_each_range(all[index + 1], files, [](const FileRange& range) { range.file.read_ahead(range.offset, range.size); });
+    const Joined& joined = all[index];
+    const auto first = static_cast<int64_t>(weights.products_.size());
+    int64_t out = 0;
+    std::vector<std::vector<cpu::WeightBlock>> products;  // one, or one per expert
+    for (size_t i = 0; i < joined.ids.size(); ++i) {
+      const Parameter& parameter = table.at(joined.ids[i]);
+      const Extents local = extents(parameter.shape());
+      weights.places_[static_cast<size_t>(joined.ids[i])] = {first, out};
+      products.resize(static_cast<size_t>(local.experts));
+      for (const StoredBlock& block : joined.blocks[i])
+        products[static_cast<size_t>(block.expert)].push_back(weight_block(block, parameter.transposed, out, files));
+      out += local.rows;
+    }
+    const int64_t in = extents(table.at(joined.ids[0]).shape()).columns;
+    for (const auto& blocks : products) weights.products_.emplace_back(out, in, dtype, blocks, pool);
+    for_each_range(joined, files, [](const FileRange& range) { range.file.release(range.offset, range.size); });
+    if (packed) packed(joined.ids);
+  }
+  return weights;
+}
+
+}  // namespace tp
