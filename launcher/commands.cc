@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "launcher/chat_terminal.h"
 #include "launcher/devices_report.h"
 #include "launcher/doctor.h"
 #include "launcher/env_report.h"
@@ -63,7 +64,12 @@ int run_model(const Options& options) {
     for (const auto& [name, value] : checked.settings.shown)
       std::fprintf(stderr, "tprun: %s = %s\n", name.c_str(), value.c_str());
   }
-  return run_on_ranks(options, settings, {own_program("tprun-rank").string()}, to_json(checked.job) + "\n");
+  if (checked.job.command == "generate" && checked.job.prompts.empty()) return 0;  // --resume found it complete
+  const std::string job = to_json(checked.job);
+  const std::vector<std::string> worker = {own_program("tprun-rank").string()};
+  if (options.command == "chat" && !options.flag("dry-run"))
+    return chat_in_terminal(options, job, [&] { return run_on_ranks(options, settings, worker, std::nullopt); });
+  return run_on_ranks(options, settings, worker, job + "\n");
 }
 
 }  // namespace

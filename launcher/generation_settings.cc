@@ -1,10 +1,12 @@
 #include "launcher/generation_settings.h"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <set>
 
 #include "launcher/option_table.h"
+#include "runtime/prompt_overrides.h"
 #include "sharding/error.h"
 #include "sharding/json_document.h"
 
@@ -34,11 +36,6 @@ bool is_harmless(const std::string& key, const Json& value) {
                                                  "max_new_tokens",
                                                  "max_length",
                                                  "do_sample",
-                                                 "temperature",
-                                                 "top_k",
-                                                 "top_p",
-                                                 "min_p",
-                                                 "repetition_penalty",
                                                  "eos_token_id",
                                                  "trust_remote_code",
                                                  "num_assistant_tokens",
@@ -66,12 +63,13 @@ bool is_harmless(const std::string& key, const Json& value) {
                                                         {"typical_p", 1},
                                                         {"epsilon_cutoff", 0},
                                                         {"eta_cutoff", 0},
-                                                        {"no_repeat_ngram_size", 0},
                                                         {"encoder_repetition_penalty", 1},
                                                         {"encoder_no_repeat_ngram_size", 0},
                                                         {"min_length", 0},
                                                         {"guidance_scale", 1}};
   if (value.is_null() || value == false || harmless.contains(key) || key.starts_with("_")) return true;
+  const auto& read = number_settings();
+  if (std::any_of(read.begin(), read.end(), [&](const NumberSetting& s) { return s.key == key; })) return true;
   const auto off = neutral.find(key);
   return off != neutral.end() && value.is_number() && value.get<double>() == off->second;
 }
@@ -92,18 +90,20 @@ class SettingReader {
     return show(key, otherwise, "default");
   }
 
-  double number(const char* option, const char* key, double otherwise, bool (*allowed)(double), const char* range) {
+  double number(const std::string& key, double otherwise, bool (*allowed)(double), std::string_view range) {
+    std::string option = key;
+    std::replace(option.begin(), option.end(), '_', '-');
     double result = otherwise;
     std::string source = "default";
     if (options_.given(option)) {
       result = option_row(option).type == OptionType::kCount ? static_cast<double>(*options_.count(option))
                                                              : *options_.number(option);
-      source = "--" + std::string(option);
+      source = "--" + option;
     } else {
       for (const Source& file : files_) {
-        const Json* value = find(file, key);
+        const Json* value = find(file, key.c_str());
         if (value == nullptr) continue;
-        if (!value->is_number()) fail(file, key, *value, "is not a number");
+        if (!value->is_number()) fail(file, key.c_str(), *value, "is not a number");
         result = value->get<double>();
         source = file.name;
         break;
@@ -125,7 +125,7 @@ class SettingReader {
   }
 
   template <typename Value>
-  Value show(const char* key, Value value, const std::string& source) {
+  Value show(const std::string& key, Value value, const std::string& source) {
     settings_.shown.emplace_back(key, shown(value) + " (" + source + ")");
     return value;
   }
@@ -176,47 +176,89 @@ std::string id_list(const std::vector<int32_t>& ids) {
   return Json(ids).dump();
 }
 
-}  // namespace
+// --logit-bias ID=X
+std::vector<std::pair<int32_t, double>> logit_biases(const Options& options, int64_t vocab_size) {
+  PromptOptions read;
+  Json object = Json::object();
+  for (const std::string& text : options.texts("logit-bias")) {
+    const size_t equals = text.find('=');
+    Json value =
+        equals == std::string::npos ? Json() : Json::parse(text.substr(equals + 1), nullptr, /*allow_exceptions=*/false);
+    if (!value.is_number()) throw Error("--logit-bias", "`" + text + "` is not ID=NUMBER", "--logit-bias 5=-100");
+    object["logit_bias"][text.substr(0, equals)] = std::move(value);
+  }
+  try {
+    apply_overrides(object, vocab_size, read);
+  } catch (const Error& error) {
+    throw Error("--logit-bias", error.message(), "ids are 0 to " + std::to_string(vocab_size - 1));
+  }
+  return read.sampling.logit_bias;
+}
 
-GenerationSettings generation_settings(const Options& options, const fs::path& model_dir, const ModelConfig& config) {
-  GenerationSettings settings;
-  const std::vector<Source> files = setting_files(model_dir);
-  SettingReader reader(options, files, settings);
-  const auto at_least_zero = [](double x) { return x >= 0; };
-  const auto positive = [](double x) { return x > 0; };
-  const auto share = [](double x) { return x >= 0 && x <= 1; };
-  const auto whole = [](double x) { return x >= 0 && x == std::floor(x) && x < 1e15; };
+// What the options say that can have no effect.
+std::vector<std::string> ineffective(const Options& options, const SamplingOptions& sampling) {
+  std::vector<std::string> notes;
+  if (sampling.do_sample) return notes;
+  for (const char* option : {"temperature", "top-k", "top-p", "min-p"}) {
+    if (options.given(option)) notes.push_back("--" + std::string(option) + " has no effect without --do-sample");
+  }
+  return notes;
+}
 
-  if (const auto length = reader.file_value("max_length");
-      length && !options.given("max-new-tokens") && !reader.file_value("max_new_tokens") && length->first != 20) {
+// The number of new tokens, or the whole length where the model's files bound that.
+void read_length(SettingReader& reader, const Options& options, GenerationSettings& settings) {
+  const auto length = reader.file_value("max_length");
+  if (length && !options.given("max-new-tokens") && !reader.file_value("max_new_tokens") && length->first != 20) {
     if (!length->first.is_number_integer() || length->first < 1)
       throw Error(length->second + ": max_length", length->first.dump() + " is not a length");
     settings.max_length = length->first.get<int64_t>();
     reader.show("max_length", static_cast<double>(*settings.max_length), length->second);
-  } else {
-    settings.max_new_tokens = static_cast<int64_t>(reader.number(
-        "max-new-tokens", "max_new_tokens", 20, [](double x) { return x >= 1 && x == std::floor(x) && x < 1e15; },
-        "1 or more"));
+    return;
   }
-  settings.sampling.do_sample = reader.flag("do-sample", "do_sample", false);
-  settings.sampling.temperature = reader.number("temperature", "temperature", 1, at_least_zero, "0 or more");
-  settings.sampling.top_k = static_cast<int64_t>(reader.number("top-k", "top_k", 0, whole, "a whole number, 0 or more"));
-  settings.sampling.top_p = reader.number(
-      "top-p", "top_p", 1, [](double x) { return x > 0 && x <= 1; }, "more than 0, at most 1");
-  settings.sampling.min_p = reader.number("min-p", "min_p", 0, share, "from 0 to 1");
-  settings.sampling.repetition_penalty = reader.number("repetition-penalty", "repetition_penalty", 1, positive, "more than 0");
-  settings.sampling.seed = static_cast<uint64_t>(*options.count("seed"));
-  reader.show("seed", std::to_string(settings.sampling.seed), options.given("seed") ? "--seed" : "default");
+  settings.max_new_tokens_by_default = !options.given("max-new-tokens") && !reader.file_value("max_new_tokens");
+  settings.max_new_tokens = static_cast<int64_t>(reader.number(
+      "max_new_tokens", 20, [](double x) { return x >= 1 && x == std::floor(x) && x < 1e15; }, "1 or more"));
+}
 
+void read_end(SettingReader& reader, const Options& options, const ModelConfig& config, GenerationSettings& settings) {
   const auto eos = reader.file_value("eos_token_id");
-  if (options.flag("ignore-eos")) {
+  settings.prompt.ignore_eos = options.flag("ignore-eos");
+  if (eos) settings.eos_token_ids = token_ids(eos->first, eos->second + ": eos_token_id", config.vocab_size);
+  if (settings.prompt.ignore_eos) {
     reader.show("eos_token_id", std::string("[]"), "--ignore-eos");
-  } else if (eos) {
-    settings.eos_token_ids = token_ids(eos->first, eos->second + ": eos_token_id", config.vocab_size);
-    reader.show("eos_token_id", id_list(settings.eos_token_ids), eos->second);
   } else {
-    reader.show("eos_token_id", std::string("[]"), "default");
+    reader.show("eos_token_id", id_list(settings.eos_token_ids), eos ? eos->second : "default");
   }
+  settings.prompt.stop = options.texts("stop");
+  reader.show("stop", Json(settings.prompt.stop).dump(), options.given("stop") ? "--stop" : "default");
+}
+
+}  // namespace
+
+GenerationSettings generation_settings(const Options& options, const fs::path& model_dir, const ModelConfig& config) {
+  GenerationSettings settings;
+  SamplingOptions& sampling = settings.prompt.sampling;
+  const std::vector<Source> files = setting_files(model_dir);
+  SettingReader reader(options, files, settings);
+  const auto from_option = [&](const char* name) { return options.given(name) ? "--" + std::string(name) : "default"; };
+
+  read_length(reader, options, settings);
+  sampling.do_sample = reader.flag("do-sample", "do_sample", false);
+  for (const NumberSetting& setting : number_settings())
+    setting.set(sampling, reader.number(std::string(setting.key), setting.otherwise, setting.allowed, setting.range));
+  sampling.logit_bias = logit_biases(options, config.vocab_size);
+  reader.show("logit_bias", Json(sampling.logit_bias).dump(), from_option("logit-bias"));
+  sampling.seed = static_cast<uint64_t>(*options.count("seed"));
+  reader.show("seed", std::to_string(sampling.seed), from_option("seed"));
+  settings.samples = static_cast<int64_t>(reader.number(
+      "num_return_sequences", 1, [](double x) { return x >= 1 && x == std::floor(x) && x <= 1024; },
+      "a whole number from 1 to 1024"));
+  settings.prompt.top_logprobs = options.count("logprobs");
+  reader.show("logprobs", settings.prompt.top_logprobs ? std::to_string(*settings.prompt.top_logprobs) : "none",
+              from_option("logprobs"));
+  read_end(reader, options, config, settings);
+
+  settings.notes = ineffective(options, sampling);
   if (!files.empty() && files[0].name == "generation_config.json") {
     for (const auto& [key, value] : files[0].json.items()) {
       if (!is_harmless(key, value))

@@ -27,7 +27,8 @@ Json parse_line(const std::string& line) {
 
 }  // namespace
 
-void read_jsonl(const std::string& path, const std::function<void(const Json& object, int64_t line)>& take) {
+void read_jsonl(const std::string& path, const std::function<void(const Json& object, const std::string& text)>& take,
+                const std::function<void(const std::string& problem)>& pass_over) {
   std::ifstream file;
   std::error_code ignored;
   if (path != "-") {
@@ -45,10 +46,15 @@ void read_jsonl(const std::string& path, const std::function<void(const Json& ob
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
     ++objects;
     try {
-      take(parse_line(line), number);
+      take(parse_line(line), line);
     } catch (const Error& error) {
-      problems.push_back("line " + std::to_string(number) + ": " + (error.where().empty() ? "" : error.where() + ": ") +
-                         error.message());
+      std::string problem =
+          "line " + std::to_string(number) + ": " + (error.where().empty() ? "" : error.where() + ": ") + error.message();
+      if (pass_over) {
+        pass_over(problem);
+      } else {
+        problems.push_back(std::move(problem));
+      }
     }
   }
   if (!problems.empty()) {

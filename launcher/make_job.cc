@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "launcher/chat_prompt.h"
 #include "launcher/checked_model.h"
 #include "launcher/libtpu.h"
 #include "launcher/program_path.h"
 #include "launcher/prompts.h"
+#include "launcher/resume.h"
+#include "runtime/chat_prompt.h"
 #include "runtime/tokenizer.h"
 #include "sharding/error.h"
 
@@ -16,6 +17,8 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr int64_t kBenchNewTokens = 64;
+constexpr int64_t kManyBatch = 8;             // prompts of a file, or requests, in flight
+constexpr int64_t kConversationCache = 4096;  // positions of chat and serve
 constexpr int64_t kLongestCache = int64_t{1} << 30;
 
 std::string absolute(const std::string& path) {
@@ -37,37 +40,38 @@ void require_writable_target(const char* option, const std::string& path) {
   if (fs::is_directory(path, ignored)) throw Error(option, path + " is a directory", "name a file");
 }
 
-struct Need {
-  size_t prompt = 0;
-  int64_t prompt_tokens = 0, new_tokens = 0;
-  int64_t total() const { return prompt_tokens + new_tokens; }
-};
+// Its prompts come while it runs.
+bool converses(const Job& job) {
+  return job.command == "chat" || job.command == "serve";
+}
 
-// The prompt that needs the longest cache.
-Need longest_need(const Job& job) {
-  Need longest;
-  if (job.command == "bench") return {0, job.bench_prompt, job.bench_new};
-  for (size_t i = 0; i < job.prompts.size(); ++i) {
-    const Need need{i, static_cast<int64_t>(job.prompts[i].ids.size()),
-                    job.command == "score" ? 0 : job.prompts[i].max_new_tokens.value_or(job.max_new_tokens)};
-    if (i == 0 || need.total() > longest.total()) longest = need;
+// Positions that the longest prompt and its continuation take.
+int64_t longest_need(const Job& job) {
+  if (job.command == "bench") return job.bench_prompt + job.bench_new;
+  int64_t longest = 1;
+  for (const JobPrompt& prompt : job.prompts) {
+    const auto tokens = static_cast<int64_t>(prompt.ids.size());
+    const bool score = job.command == "score";
+    const int64_t fresh = score ? 0 : prompt.max_new_tokens.value_or(job.max_new_tokens);
+    const int64_t need = score && job.score_window > 0 ? std::min(tokens, job.score_window) : tokens + fresh;
+    if (prompt.error.empty()) longest = std::max(longest, need);
   }
   return longest;
 }
 
 void settle_cache(const Options& options, const ModelConfig& config, CheckedJob& checked) {
   Job& job = checked.job;
-  const Need need = longest_need(job);
+  int64_t need = longest_need(job);
   const auto given = options.count("cache-len");
-  if (given && *given < need.total()) {
-    const std::string parts = std::to_string(need.prompt_tokens) + " tokens" +
-                              (need.new_tokens > 0 ? " + max_new_tokens " + std::to_string(need.new_tokens) : "");
-    throw Error("--cache-len",
-                "prompt " + std::to_string(need.prompt) + " needs " + std::to_string(need.total()) + " positions (" + parts +
-                    "), the cache has " + std::to_string(*given),
-                "--cache-len " + std::to_string(need.total()) + ", or fewer tokens");
+  if (converses(job) && !given) {
+    need = kConversationCache;
+    if (config.max_position_embeddings > 0) need = std::min(need, config.max_position_embeddings);
   }
-  job.cache_len = given.value_or(need.total());
+  if (given && *given < need) {
+    throw Error("--cache-len", std::to_string(need) + " positions are needed, the cache has " + std::to_string(*given),
+                "--cache-len " + std::to_string(need) + ", or fewer tokens");
+  }
+  job.cache_len = given.value_or(need);
   if (job.cache_len > kLongestCache) {
     throw Error(given ? "--cache-len" : "--max-new-tokens", std::to_string(job.cache_len) + " positions are too many",
                 "at most " + std::to_string(kLongestCache));
@@ -78,21 +82,32 @@ void settle_cache(const Options& options, const ModelConfig& config, CheckedJob&
   }
 }
 
-// max_length bounds prompt and continuation together, so each prompt gets what is left.
-void apply_max_length(const GenerationSettings& settings, Job& job) {
-  if (!settings.max_length) return;
-  for (size_t i = 0; i < job.prompts.size(); ++i) {
-    JobPrompt& prompt = job.prompts[i];
-    if (prompt.max_new_tokens) continue;
-    const int64_t left = *settings.max_length - static_cast<int64_t>(prompt.ids.size());
-    if (left < 1) {
-      throw Error("generation_config.json",
-                  "prompt " + std::to_string(i) + " has " + std::to_string(prompt.ids.size()) + " tokens, max_length is " +
-                      std::to_string(*settings.max_length),
-                  "give --max-new-tokens");
-    }
-    prompt.max_new_tokens = left;
-  }
+std::string model_name(const std::string& given) {
+  const fs::path path(given);
+  std::error_code ignored;
+  if (!fs::exists(path, ignored)) return given;  // org/name
+  const fs::path last = fs::absolute(path).lexically_normal();
+  return (last.has_filename() ? last : last.parent_path()).filename().string();
+}
+
+// What chat and serve make prompts with; a template that cannot be used is known before anything starts.
+void settle_conversation(const Options& options, CheckedJob& checked) {
+  Job& job = checked.job;
+  job.chat_template = absolute(options.text("chat-template"));
+  job.system = options.text("system");
+  if (job.command == "chat" || !job.chat_template.empty())
+    ChatPrompt(job.model_dir, job.chat_template, job.system).text_of_user("Hello");
+  if (job.command == "chat" && job.tokenizer.empty())
+    throw Error("chat", "needs a tokenizer, and the model directory has no tokenizer.json", "--tokenizer DIR|FILE");
+  // Without a word about it an answer may use what the cache has left.
+  if (checked.settings.max_new_tokens_by_default) job.max_new_tokens = 0;
+  job.serve = {options.text("bind"),
+               *options.count("port"),
+               options.text("api-key"),
+               model_name(options.text("model")),
+               *options.count("max-queue"),
+               *options.count("request-bytes"),
+               *options.number("request-timeout")};
 }
 
 void add_prompts(const Options& options, const ModelConfig& config, CheckedJob& checked) {
@@ -105,11 +120,22 @@ void add_prompts(const Options& options, const ModelConfig& config, CheckedJob& 
     return;
   }
   const auto tokenizer = job.tokenizer.empty() ? nullptr : Tokenizer::load(job.tokenizer);
+  if (converses(job)) return settle_conversation(options, checked);
   const ChatPrompt chat(job.model_dir, options.text("chat-template"), options.text("system"));
-  job.prompts = read_prompts(options, tokenizer, chat, config.vocab_size, job.command == "score");
-  if (job.command == "generate") apply_max_length(checked.settings, job);
-  if (!job.stop.empty() && !tokenizer)
-    throw Error("--stop", "needs a tokenizer, and the model directory has no tokenizer.json", "--tokenizer DIR|FILE");
+  const bool score = job.command == "score";
+  job.prompts = read_prompts(options, {tokenizer, chat, config.vocab_size, checked.settings,
+                                       score ? std::nullopt : options.count("cache-len"), score});
+}
+
+void settle_windows(const Options& options, Job& job) {
+  for (const char* name : {"window", "stride"}) {
+    if (options.given(name) && job.command != "score") throw Error("--" + std::string(name), "is for score", "leave it out");
+  }
+  job.score_window = options.count("window").value_or(0);
+  job.score_stride = options.count("stride").value_or((job.score_window + 1) / 2);
+  if (options.given("window") && job.score_window < 2) throw Error("--window", "has no token to predict", "2 or more");
+  if (options.given("stride") && (job.score_stride < 1 || job.score_stride > job.score_window))
+    throw Error("--stride", std::to_string(job.score_stride) + " would leave tokens out", "1 to --window");
 }
 
 void refuse_misplaced(const Options& options) {
@@ -118,7 +144,22 @@ void refuse_misplaced(const Options& options) {
   for (const std::string& stop : options.texts("stop")) {
     if (stop.empty()) throw Error("--stop", "is empty", "give a text");
   }
-  if (*options.count("batch") < 1) throw Error("--batch", "0 is not a number of prompts", "1 or more");
+  if (options.command == "chat" || options.command == "serve") {
+    for (const char* name : {"prompt", "prompt-file", "input", "ids", "output", "chat", "num-return-sequences"}) {
+      if (options.given(name)) throw Error("--" + std::string(name), "is for generate", "leave it out");
+    }
+  }
+  if (*options.count("max-queue") < 1) throw Error("--max-queue", "0 lets nothing in", "1 or more");
+  if (*options.count("port") > 65535) throw Error("--port", options.text("port") + " is not a port", "0 to 65535");
+  if (*options.number("request-timeout") <= 0) throw Error("--request-timeout", "0 is not a time", "a number of seconds");
+  if (options.count("batch") == 0) throw Error("--batch", "0 is not a number of prompts", "1 or more");
+  const bool json = options.command == "generate" && options.text("format") == "json";
+  if (options.given("logprobs") && !json) throw Error("--logprobs", "are part of the JSON output", "--format json");
+  if (options.flag("skip-bad") && !(json && options.given("input")))
+    throw Error("--skip-bad", "is for a file of prompts, and tells of bad lines in the JSON output",
+                "--input FILE.jsonl --format json");
+  if (options.flag("resume") && !(json && options.given("input") && options.given("output")))
+    throw Error("--resume", "goes on with a file of JSON lines", "--input FILE.jsonl --format json --output FILE");
 }
 
 // Chips run compiled programs, the CPU runs op by op.
@@ -156,18 +197,24 @@ CheckedJob make_job(const Options& options, const LaunchSettings& launch) {
   job.threads = launch.threads;
   job.timeout_s = launch.timeout_s;
   job.max_new_tokens = checked.settings.max_new_tokens;
-  job.batch = *options.count("batch");
-  job.sampling = checked.settings.sampling;
+  job.batch = options.count("batch").value_or(
+      options.command == "serve" || (options.command == "generate" && options.given("input")) ? kManyBatch : 1);
+  job.options = checked.settings.prompt;
   job.eos_token_ids = checked.settings.eos_token_ids;
-  job.stop = options.texts("stop");
+  job.prefix_cache = options.given("prefix-cache") ? options.flag("prefix-cache") : converses(job) || options.given("input");
   job.echo = !options.flag("no-echo");
   job.format = options.text("format");
   job.output = absolute(options.text("output"));
   job.stats = absolute(options.text("stats"));
   require_writable_target("--output", job.output);
   require_writable_target("--stats", job.stats);
+  settle_windows(options, job);
   add_prompts(options, model.config, checked);
   settle_cache(options, model.config, checked);
+  if (options.flag("resume")) {
+    const size_t kept = keep_finished_lines(job);
+    if (kept > 0) checked.notes.push_back("--resume: " + std::to_string(kept) + " lines of " + job.output + " are kept");
+  }
   return checked;
 }
 

@@ -169,6 +169,48 @@ std::vector<OptionRow> generate_rows() {
        "penalty on tokens already there",
        {},
        ""},
+      {"presence-penalty",
+       kNumber,
+       kG,
+       kJob,
+       "X",
+       "",
+       "generation_config.json, else 0",
+       "taken off the logits of tokens already there",
+       {},
+       ""},
+      {"frequency-penalty",
+       kNumber,
+       kG,
+       kJob,
+       "X",
+       "",
+       "generation_config.json, else 0",
+       "the same, as often as a token is there",
+       {},
+       ""},
+      {"no-repeat-ngram-size",
+       kCount,
+       kG,
+       kJob,
+       "N",
+       "",
+       "generation_config.json, else 0",
+       "no N tokens in a row come twice; 0 = they may",
+       {},
+       ""},
+      {"logit-bias", kTexts, kG, kJob, "ID=X", "", "", "add X to the logit of token ID (repeatable)", {}, ""},
+      {"num-return-sequences",
+       kCount,
+       kG,
+       kJob,
+       "N",
+       "",
+       "generation_config.json, else 1",
+       "continuations of each prompt, with --do-sample",
+       {},
+       ""},
+      {"logprobs", kCount, kG, kJob, "N", "", "", "JSON: logprob of each token, and the N likeliest ids", {}, ""},
       {"seed", kCount, kG, kJob, "N", "0", "", "seed of the sampler", {}, ""},
       {"stop", kTexts, kG, kJob, "TEXT", "", "", "end the continuation at TEXT (repeatable)", {}, ""},
       {"ignore-eos", kFlag, kG, kJob, "", "", "", "generate on after the end of sequence", {}, ""},
@@ -179,11 +221,11 @@ std::vector<OptionRow> generate_rows() {
        kBoth,
        "N",
        "",
-       "what the longest prompt + max-new-tokens needs",
+       "what the longest prompt + max-new-tokens needs; chat, serve: 4096",
        "positions of the cache",
        {},
        ""},
-      {"batch", kCount, kG, kJob, "N", "1", "", "prompts in flight", {}, ""},
+      {"batch", kCount, kG, kJob, "N", "", "1; of a file and of serve 8", "prompts in flight", {}, ""},
       {"disable-compile", kFlag, kG, kJob, "", "", "", "run op by op", {}, ""},
       {"compile-cache", kText, kG, kJob, "DIR", "", "", "keep compiled programs in DIR", {}, ""},
       {"dump-hlo", kText, kG, kJob, "DIR", "", "", "write the programs' StableHLO to DIR", {}, ""},
@@ -193,12 +235,25 @@ std::vector<OptionRow> generate_rows() {
        kJob,
        "",
        "",
-       "",
-       "reuse the cache of common beginnings",
+       "on with --input, chat and serve",
+       "compute common beginnings of prompts once",
        {},
-       "this version has no prefix cache"},
-      {"resume", kFlag, kG, kJob, "", "", "", "go on after the last line of --output", {}, "this version cannot resume"},
+       ""},
+      {"skip-bad", kFlag, kG, kJob, "", "", "", "pass over bad lines of --input and say so in the output", {}, ""},
+      {"resume", kFlag, kG, kJob, "", "", "", "go on after the last whole line of --output", {}, ""},
       {"show-config", kFlag, kG, kLauncher, "", "", "", "print the generation settings and where they come from", {}, ""},
+  };
+}
+
+std::vector<OptionRow> serve_rows() {
+  constexpr auto kG = OptionGroup::kServe;
+  return {
+      {"bind", kText, kG, kJob, "ADDRESS", "127.0.0.1", "", "address that serve listens on; 0.0.0.0 = every one", {}, ""},
+      {"port", kCount, kG, kJob, "N", "8000", "", "port of serve; 0 = any that is free", {}, ""},
+      {"api-key", kText, kG, kJob, "KEY", "", "none", "what requests to /v1 must bring (Authorization: Bearer KEY)", {}, ""},
+      {"max-queue", kCount, kG, kJob, "N", "256", "", "continuations that wait for a slot; more get status 429", {}, ""},
+      {"request-timeout", kNumber, kG, kJob, "SECONDS", "600", "", "bound on one request, waiting included", {}, ""},
+      {"request-bytes", kCount, kG, kJob, "N", "4194304", "", "largest body of a request; more gets status 413", {}, ""},
   };
 }
 
@@ -213,6 +268,8 @@ std::vector<OptionRow> report_rows() {
       {"rank", kCount, kG, kLauncher, "R", "", "", "env: the variables of rank R; plan show: what rank R holds", {}, ""},
       {"html", kText, kG, kLauncher, "FILE", "", "", "plan show: write a page that draws the weights on the chips", {}, ""},
       {"prompt-tokens", kCount, kG, kJob, "N", "128", "", "bench: length of the prompt", {}, ""},
+      {"window", kCount, kG, kJob, "N", "", "every text whole", "score: run longer texts in windows of N tokens", {}, ""},
+      {"stride", kCount, kG, kJob, "N", "", "half of --window", "score: from one window's beginning to the next", {}, ""},
       {"no-special", kFlag, kG, kLauncher, "", "", "", "tokenize: add no special tokens", {}, ""},
       {"decode", kFlag, kG, kLauncher, "", "", "", "tokenize: ids to text", {}, ""},
       {"skip-special", kFlag, kG, kLauncher, "", "", "", "tokenize --decode: leave special tokens out", {}, ""},
@@ -225,7 +282,7 @@ std::vector<OptionRow> report_rows() {
 const std::vector<OptionRow>& option_table() {
   static const std::vector<OptionRow> table = [] {
     std::vector<OptionRow> rows;
-    for (auto part : {launch_rows(), model_rows(), generate_rows(), report_rows()}) {
+    for (auto part : {launch_rows(), model_rows(), generate_rows(), serve_rows(), report_rows()}) {
       rows.insert(rows.end(), part.begin(), part.end());
     }
     return rows;
@@ -254,6 +311,8 @@ std::string_view group_title(OptionGroup group) {
       return "Model";
     case OptionGroup::kGenerate:
       return "Generate";
+    case OptionGroup::kServe:
+      return "Serve";
     case OptionGroup::kReports:
       return "Output and reports";
   }
@@ -263,8 +322,8 @@ std::string_view group_title(OptionGroup group) {
 const std::vector<CommandRow>& command_table() {
   static const std::vector<CommandRow> table = {
       {"generate", {}, true, "continue prompts", ""},
-      {"chat", {}, true, "talk to the model", "this version has no chat"},
-      {"serve", {}, true, "answer HTTP requests", "this version has no server"},
+      {"chat", {}, true, "talk to the model", ""},
+      {"serve", {}, true, "answer HTTP requests as OpenAI's API does", ""},
       {"score", {}, true, "likelihood of texts", ""},
       {"bench", {}, true, "speed of the model on these ranks", ""},
       {"devices", {}, false, "TPU chips of this host", ""},

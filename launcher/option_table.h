@@ -18,7 +18,7 @@ enum class OptionType {
 // Who reads an option: the launcher, the workers (through the Job), or both.
 enum class OptionGoal { kLauncher, kJob, kBoth };
 
-enum class OptionGroup { kLaunch, kModel, kGenerate, kReports };
+enum class OptionGroup { kLaunch, kModel, kGenerate, kServe, kReports };
 
 // One option of the command line. `--help`, the parser, shell completion and the option table of the docs all come from
 // option_table(), and nothing else knows an option's name, type or default.

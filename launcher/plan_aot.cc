@@ -40,7 +40,7 @@ std::vector<int64_t> lengths_of(const std::string& text) {
 
 AotRequest request_of(const Options& options) {
   if (!options.given("topology")) throw Error("--topology", "plan aot needs it", "for example --topology v5e:2x2");
-  if (*options.count("batch") < 1) throw Error("--batch", "0 is not a number of prompts", "1 or more");
+  if (options.count("batch") == 0) throw Error("--batch", "0 is not a number of prompts", "1 or more");
   if (options.count("cache-len") == 0) throw Error("--cache-len", "0 is not a number of positions", "1 or more");
   AotRequest request;
   request.tp_size = plan_tp_size(options);
@@ -50,7 +50,7 @@ AotRequest request_of(const Options& options) {
   request.dtype = options.text("dtype");
   request.topology = options.text("topology");
   request.cache_len = options.count("cache-len").value_or(0);
-  request.batch = *options.count("batch");
+  request.batch = options.count("batch").value_or(1);
   request.prefill = lengths_of(options.text("prefill"));
   request.json = options.flag("json") || options.text("format") == "json";
   request.dump_hlo = options.text("dump-hlo");

@@ -57,7 +57,7 @@ int tokenize(const Options& options) {
   if (path.empty()) throw Error("--tokenizer", "is needed", "--tokenizer DIR|tokenizer.json");
   const auto tokenizer = Tokenizer::load(path);
   std::string out;
-  read_jsonl(options.given("input") ? options.text("input") : "-", [&](const Json& object, int64_t) {
+  read_jsonl(options.given("input") ? options.text("input") : "-", [&](const Json& object, const std::string&) {
     out += answer(options, *tokenizer, object).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
   });
   std::fwrite(out.data(), 1, out.size(), stdout);

@@ -39,6 +39,9 @@ class Engine {
   virtual int64_t cache_len() const = 0;    // positions a slot holds
   virtual int64_t slots() const = 0;        // rows that can be in flight
   virtual int64_t cache_bytes() const = 0;  // of this rank
+  // Copies the keys and values of the first `length` positions of one slot to another, where copies_prefixes().
+  virtual bool copies_prefixes() const { return false; }
+  virtual void copy_prefix(int32_t /*from_slot*/, int32_t /*to_slot*/, int64_t /*length*/) {}
   virtual int64_t programs_compiled() const { return 0; }
   virtual int64_t program_cache_hits() const { return 0; }
 };

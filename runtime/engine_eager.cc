@@ -72,6 +72,13 @@ class EagerEngine : public Engine {
     }
   }
 
+  bool copies_prefixes() const override { return true; }
+  void copy_prefix(int32_t from_slot, int32_t to_slot, int64_t length) override {
+    const c10::InferenceMode inference;
+    for (const at::Tensor& memory : cache_memory_)
+      memory.select(0, to_slot).narrow(1, 0, length).copy_(memory.select(0, from_slot).narrow(1, 0, length));
+  }
+
   int64_t cache_len() const override { return options_.cache_len; }
   int64_t slots() const override { return options_.slots; }
   int64_t cache_bytes() const override {

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <deque>
 #include <map>
 #include <memory>
+#include <numeric>
 
 #include "runtime/rope.h"
+#include "runtime/slot_cache.h"
 #include "sharding/error.h"
 
 namespace tp {
@@ -14,10 +17,11 @@ namespace {
 // A prompt that occupies a slot.
 struct Sequence {
   size_t index = 0;  // of the prompt
+  GeneratePrompt prompt;
   int32_t slot = 0;
   std::vector<int32_t> ids;  // prompt and output
   int64_t cached = 0;        // leading ids that are in the cache
-  int64_t new_tokens = 0, max_new_tokens = 0;
+  int64_t new_tokens = 0;
   std::unique_ptr<Sampler> sampler;  // rank 0
 
   int64_t length() const { return static_cast<int64_t>(ids.size()); }
@@ -29,19 +33,55 @@ struct Decision {
   int32_t finish = -1;  // FinishReason, -1 = goes on
 };
 
-class Generation {
+void check_prompt(size_t index, const GeneratePrompt& prompt, int64_t cache_len) {
+  if (prompt.max_new_tokens <= 0) return;
+  const auto length = static_cast<int64_t>(prompt.ids.size());
+  const std::string where = "prompt " + std::to_string(index);
+  if (length == 0) throw Error(where, "has no tokens");
+  if (length + prompt.max_new_tokens > cache_len)
+    throw Error(where,
+                std::to_string(length) + " tokens and " + std::to_string(prompt.max_new_tokens) +
+                    " new ones do not fit a cache of " + std::to_string(cache_len),
+                "raise --cache-len or lower --max-new-tokens");
+}
+
+// A list, in order.
+class ListSource : public PromptSource {
  public:
-  Generation(Engine& engine, Communicator& communicator, const ModelConfig& config, const std::vector<GeneratePrompt>& prompts,
-             const GenerateOptions& options, TokenSink* sink)
-      : engine_(engine), communicator_(communicator), config_(config), prompts_(prompts), options_(options), sink_(sink) {
-    for (int64_t slot = engine.slots(); slot-- > 0;) free_slots_.push_back(static_cast<int32_t>(slot));
+  explicit ListSource(const std::vector<GeneratePrompt>& prompts) : prompts_(prompts) {}
+
+  PromptArrivals take(int64_t wanted, bool) override {
+    PromptArrivals arrivals;
+    for (; wanted > 0 && next_ < prompts_.size(); ++next_) {
+      arrivals.prompts.emplace_back(next_, prompts_[next_]);
+      if (prompts_[next_].max_new_tokens > 0) --wanted;
+    }
+    arrivals.last = next_ == prompts_.size();
+    return arrivals;
   }
 
+ private:
+  const std::vector<GeneratePrompt>& prompts_;
+  size_t next_ = 0;
+};
+
+class Generation {
+ public:
+  Generation(Engine& engine, Communicator& communicator, const ModelConfig& config, PromptSource& source,
+             const GenerateOptions& options, TokenSink* sink)
+      : engine_(engine),
+        communicator_(communicator),
+        config_(config),
+        source_(source),
+        options_(options),
+        sink_(sink),
+        slots_(engine, config, options.prefix_cache) {}
+
   GenerateResult run() {
-    check();
-    while (next_prompt_ < prompts_.size() || !active_.empty()) {
+    while (!last_ || !waiting_.empty() || !active_.empty()) {
       const double agree_s = timed([&] { agree_to_stop(); });
-      if (result_.stop_signal != 0) return interrupted();
+      if (result_.stop_signal != 0 && !source_.drain()) return interrupted();
+      take();
       admit();
       step();
       (result_.times.decode_s > 0 ? result_.times.decode_s : result_.times.prefill_s) += agree_s;
@@ -56,36 +96,47 @@ class Generation {
     result_.stop_signal = static_cast<int>(communicator_.max(options_.stop_signal ? options_.stop_signal->load() : 0));
   }
 
-  void check() const {
-    for (size_t index = 0; index < prompts_.size(); ++index) {
-      const GeneratePrompt& prompt = prompts_[index];
-      const int64_t length = static_cast<int64_t>(prompt.ids.size());
-      const std::string where = "prompt " + std::to_string(index);
-      if (length == 0) throw Error(where, "has no tokens");
-      if (length + prompt.max_new_tokens > engine_.cache_len())
-        throw Error(where,
-                    std::to_string(length) + " tokens and " + std::to_string(prompt.max_new_tokens) +
-                        " new ones do not fit a cache of " + std::to_string(engine_.cache_len()),
-                    "raise --cache-len or lower --max-new-tokens");
+  void take() {
+    const auto waiting = static_cast<int64_t>(waiting_.size());
+    PromptArrivals arrivals = source_.take(slots_.free_slots() - waiting, active_.empty() && waiting_.empty());
+    last_ = arrivals.last;
+    for (auto& arrival : arrivals.prompts) {
+      check_prompt(arrival.first, arrival.second, engine_.cache_len());
+      waiting_.push_back(std::move(arrival));
     }
+    for (const size_t index : arrivals.cancelled) cancel(index);
+  }
+
+  void cancel(size_t index) {
+    const auto erased = std::erase_if(waiting_, [&](const auto& prompt) { return prompt.first == index; });
+    if (erased > 0 && sink_) sink_->finished(index, FinishReason::kCancelled);
+    for (Sequence& sequence : active_) {
+      if (sequence.index == index) finish(sequence, FinishReason::kCancelled);
+    }
+    forget_finished();
   }
 
   void admit() {
-    while (!free_slots_.empty() && next_prompt_ < prompts_.size()) {
-      const size_t index = next_prompt_++;
-      const GeneratePrompt& prompt = prompts_[index];
+    while (!waiting_.empty()) {
+      auto& [index, prompt] = waiting_.front();
       if (prompt.max_new_tokens <= 0) {
         if (sink_) sink_->finished(index, FinishReason::kLength);
-        continue;
+      } else {
+        if (slots_.free_slots() == 0) return;
+        const std::optional<SlotCache::Place> place = slots_.place(prompt.ids);
+        if (!place) return;
+        Sequence sequence;
+        sequence.index = index;
+        sequence.slot = place->slot;
+        sequence.ids = prompt.ids;
+        sequence.cached = place->cached;
+        if (communicator_.rank() == 0) sequence.sampler = std::make_unique<Sampler>(prompt.sampling, prompt.random_stream);
+        sequence.prompt = std::move(prompt);
+        result_.times.reused_tokens += place->cached;
+        if (sink_) sink_->started(index, place->cached);
+        active_.push_back(std::move(sequence));
       }
-      Sequence sequence;
-      sequence.index = index;
-      sequence.slot = free_slots_.back();
-      sequence.ids = prompt.ids;
-      sequence.max_new_tokens = prompt.max_new_tokens;
-      if (communicator_.rank() == 0) sequence.sampler = std::make_unique<Sampler>(options_.sampling, index);
-      free_slots_.pop_back();
-      active_.push_back(std::move(sequence));
+      waiting_.pop_front();
     }
   }
 
@@ -96,8 +147,9 @@ class Generation {
     for (Sequence& sequence : active_) {
       // Where the scaling of the rotation switches, the reference computes the whole sequence again.
       if (sequence.cached > 0 && rope_needs_rebuild(config_, sequence.cached, sequence.length())) sequence.cached = 0;
-      if (sequence.cached == 0) {
-        prefills[bucket_width(sequence.length(), engine_.cache_len())].push_back(&sequence);
+      const int64_t fresh = sequence.length() - sequence.cached;
+      if (fresh > 1 || sequence.cached == 0) {
+        prefills[bucket_width(fresh, engine_.cache_len())].push_back(&sequence);
       } else {
         decoding.push_back(&sequence);
       }
@@ -108,6 +160,10 @@ class Generation {
       result_.times.decode_s += timed([&] { forward(decoding, 1); });
       result_.times.decode_collective_s += communicator_.seconds() - before_s;
     }
+    forget_finished();
+  }
+
+  void forget_finished() {
     std::erase_if(active_, [](const Sequence& sequence) { return sequence.slot < 0; });
   }
 
@@ -123,8 +179,9 @@ class Generation {
       batch.length.push_back(static_cast<int32_t>(count));
       batch.slot.push_back(sequence->slot);
       batch.total.push_back(static_cast<int32_t>(sequence->length()));
-      (sequence->cached == 0 ? result_.times.prefill_tokens : result_.times.decode_tokens) += count;
     }
+    (width > 1 ? result_.times.prefill_tokens : result_.times.decode_tokens) +=
+        std::accumulate(batch.length.begin(), batch.length.end(), int64_t{0});
     Logits logits = engine_.forward(batch, LogitsWanted::kLast);
     std::vector<Decision> decisions(group.size());
     if (communicator_.rank() == 0)
@@ -135,15 +192,21 @@ class Generation {
   }
 
   Decision decide(Sequence& sequence, float* logits) {
+    const int64_t vocab = config_.vocab_size;
+    const std::optional<int64_t> top_logprobs = sequence.prompt.top_logprobs;
+    std::vector<float> raw;  // the sampler changes the logits in place
+    if (top_logprobs && sink_) raw.assign(logits, logits + vocab);
     Decision decision;
-    decision.token = sequence.sampler->next(logits, config_.vocab_size, config_.vocab_size, sequence.ids);
+    decision.token =
+        sequence.sampler->next(logits, vocab, options_.allowed_vocab > 0 ? options_.allowed_vocab : vocab, sequence.ids);
+    if (!raw.empty()) sink_->logprobs(sequence.index, token_logprobs(raw.data(), vocab, decision.token, *top_logprobs));
     const bool stop = sink_ && sink_->token(sequence.index, decision.token);
     const auto& eos = options_.eos_token_ids;
-    if (std::find(eos.begin(), eos.end(), decision.token) != eos.end()) {
+    if (!sequence.prompt.ignore_eos && std::find(eos.begin(), eos.end(), decision.token) != eos.end()) {
       decision.finish = static_cast<int32_t>(FinishReason::kEos);
     } else if (stop) {
       decision.finish = static_cast<int32_t>(FinishReason::kStop);
-    } else if (sequence.new_tokens + 1 == sequence.max_new_tokens) {
+    } else if (sequence.new_tokens + 1 == sequence.prompt.max_new_tokens) {
       decision.finish = static_cast<int32_t>(FinishReason::kLength);
     }
     return decision;
@@ -151,11 +214,15 @@ class Generation {
 
   void apply(Sequence& sequence, const Decision& decision) {
     sequence.cached = sequence.length();
+    slots_.computed(sequence.slot, sequence.ids, sequence.cached);
     sequence.ids.push_back(decision.token);
     ++sequence.new_tokens;
-    if (decision.finish < 0) return;
-    if (sink_) sink_->finished(sequence.index, static_cast<FinishReason>(decision.finish));
-    free_slots_.push_back(sequence.slot);
+    if (decision.finish >= 0) finish(sequence, static_cast<FinishReason>(decision.finish));
+  }
+
+  void finish(Sequence& sequence, FinishReason reason) {
+    if (sink_) sink_->finished(sequence.index, reason);
+    slots_.release(sequence.slot);
     sequence.slot = -1;
   }
 
@@ -175,13 +242,14 @@ class Generation {
   Engine& engine_;
   Communicator& communicator_;
   const ModelConfig& config_;
-  const std::vector<GeneratePrompt>& prompts_;
+  PromptSource& source_;
   const GenerateOptions& options_;
   TokenSink* sink_;
 
-  size_t next_prompt_ = 0;
+  SlotCache slots_;
+  bool last_ = false;                                      // the source has no more
+  std::deque<std::pair<size_t, GeneratePrompt>> waiting_;  // for a slot
   std::vector<Sequence> active_;
-  std::vector<int32_t> free_slots_;
   GenerateResult result_;
 };
 
@@ -193,9 +261,16 @@ int64_t bucket_width(int64_t length, int64_t cache_len) {
   return std::min(width, cache_len);
 }
 
+GenerateResult generate(Engine& engine, Communicator& communicator, const ModelConfig& config, PromptSource& source,
+                        const GenerateOptions& options, TokenSink* sink) {
+  return Generation(engine, communicator, config, source, options, communicator.rank() == 0 ? sink : nullptr).run();
+}
+
 GenerateResult generate(Engine& engine, Communicator& communicator, const ModelConfig& config,
                         const std::vector<GeneratePrompt>& prompts, const GenerateOptions& options, TokenSink* sink) {
-  return Generation(engine, communicator, config, prompts, options, communicator.rank() == 0 ? sink : nullptr).run();
+  for (size_t index = 0; index < prompts.size(); ++index) check_prompt(index, prompts[index], engine.cache_len());
+  ListSource source(prompts);
+  return generate(engine, communicator, config, source, options, sink);
 }
 
 }  // namespace tp

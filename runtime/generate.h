@@ -6,7 +6,8 @@
 
 #include "runtime/collectives.h"
 #include "runtime/engine.h"
-#include "runtime/sampler.h"
+#include "runtime/logprobs.h"
+#include "runtime/prompt_source.h"
 #include "sharding/model_config.h"
 
 namespace tp {
@@ -16,16 +17,13 @@ enum class FinishReason {
   kStop,         // the sink said so (a stop string)
   kLength,       // max_new_tokens
   kInterrupted,  // a stop signal
-};
-
-struct GeneratePrompt {
-  std::vector<int32_t> ids;  // at least one
-  int64_t max_new_tokens = 0;
+  kCancelled,    // the source said so
 };
 
 struct GenerateOptions {
-  SamplingOptions sampling;
   std::vector<int32_t> eos_token_ids;
+  int64_t allowed_vocab = 0;  // ids from here on are never chosen; 0 = every id of the model may be
+  bool prefix_cache = false;  // prompts start behind what a slot already holds of them
   // Set by a signal handler of this rank to the signal's number; all ranks stop at the same token when any rank's is set.
   const std::atomic<int>* stop_signal = nullptr;
 };
@@ -34,6 +32,10 @@ struct GenerateOptions {
 class TokenSink {
  public:
   virtual ~TokenSink() = default;
+  // The prompt has a slot, where `reused` of its tokens are cached already.
+  virtual void started(size_t /*index*/, int64_t /*reused*/) {}
+  // Of the token that comes next, for prompts that ask for it.
+  virtual void logprobs(size_t /*index*/, const TokenLogprobs& /*logprobs*/) {}
   // A new token of prompt `index`; true = stop this prompt after it.
   virtual bool token(size_t index, int32_t id) = 0;
   virtual void finished(size_t index, FinishReason reason) = 0;
@@ -41,6 +43,7 @@ class TokenSink {
 
 struct GenerateTimes {
   int64_t prefill_tokens = 0, decode_tokens = 0;
+  int64_t reused_tokens = 0;  // of prompts, found in the cache
   double prefill_s = 0, decode_s = 0;
   double decode_collective_s = 0;  // of decode_s, on this rank, in the model's collectives
 };
@@ -53,10 +56,14 @@ struct GenerateResult {
 // Width of the static bucket that takes `length` tokens: 16, 32, 64, … but never more than cache_len.
 int64_t bucket_width(int64_t length, int64_t cache_len);
 
-// Continues every prompt, as many at a time as the engine has slots: prefill in static buckets, then one decode step per token
-// for all that are in flight; a slot that becomes free takes the next prompt. Rank 0 samples and broadcasts the tokens and who
-// stops, so all ranks agree. Collective; `sink` is used on rank 0 alone. Throws Error before anything runs for a prompt that
-// is empty or, with its max_new_tokens, longer than the cache.
+// Continues every prompt of `source`, as many at a time as the engine has slots: prefill in static buckets, then one decode
+// step per token for all that are in flight; a slot that becomes free takes the next prompt. Rank 0 samples and broadcasts the
+// tokens and who stops, so all ranks agree. Collective; `sink` is used on rank 0 alone. Throws Error for a prompt that is empty
+// or, with its max_new_tokens, longer than the cache.
+GenerateResult generate(Engine& engine, Communicator& communicator, const ModelConfig& config, PromptSource& source,
+                        const GenerateOptions& options, TokenSink* sink);
+
+// The same for a list that every rank has; each prompt's index is its place in it. All are checked before anything runs.
 GenerateResult generate(Engine& engine, Communicator& communicator, const ModelConfig& config,
                         const std::vector<GeneratePrompt>& prompts, const GenerateOptions& options, TokenSink* sink);
 

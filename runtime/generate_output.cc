@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "runtime/stop_text.h"
+
 namespace tp {
 namespace {
 
@@ -16,35 +18,35 @@ std::string_view reason_name(FinishReason reason) {
       return "stop";
     case FinishReason::kInterrupted:
       return "interrupted";
+    case FinishReason::kCancelled:
+      return "cancelled";
     case FinishReason::kLength:
       break;
   }
   return "length";
 }
 
-// Text of the continuation as far as it is whole, watched for stop strings, which may begin in one token and end in another.
+// Looks for a prompt's stop texts in the text of its continuation.
 class StopWatch {
  public:
-  StopWatch(const Tokenizer* tokenizer, const std::vector<std::string>& stop) : stop_(stop) {
+  StopWatch(const Tokenizer* tokenizer, const std::vector<std::string>& stop) : text_(stop) {
     if (tokenizer != nullptr && !stop.empty()) decoder_ = tokenizer->stream(/*skip_special=*/true);
-    for (const std::string& text : stop) longest_ = std::max(longest_, text.size());
   }
 
   bool found_after(int32_t id) {
-    if (!decoder_) return false;
-    tail_ += decoder_->push(id);
-    const bool found =
-        std::any_of(stop_.begin(), stop_.end(), [&](const std::string& text) { return tail_.find(text) != std::string::npos; });
-    if (tail_.size() > longest_) tail_.erase(0, tail_.size() - longest_);
-    return found;
+    if (decoder_) text_.push(decoder_->push(id));
+    return text_.found();
   }
 
  private:
-  const std::vector<std::string>& stop_;
-  size_t longest_ = 0;
+  StopText text_;
   std::unique_ptr<StreamDecoder> decoder_;
-  std::string tail_;
 };
+
+const std::vector<std::string>& stops_of(const Job& job, size_t index) {
+  const std::optional<PromptOptions>& own = job.prompts[index].options;
+  return own ? own->stop : job.options.stop;
+}
 
 // Gives out what belongs to prompt `index` at once while it is the first that is not finished, else keeps it for its turn.
 class InOrder {
@@ -104,7 +106,7 @@ class TextOutput : public TokenSink {
   Row& started(size_t index) {
     Row& row = rows_[index];
     if (row.stop) return row;
-    row.stop = std::make_unique<StopWatch>(tokenizer_, job_.stop);
+    row.stop = std::make_unique<StopWatch>(tokenizer_, stops_of(job_, index));
     if (tokenizer_ != nullptr) row.decoder = tokenizer_->stream(/*skip_special=*/true);
     if (job_.echo)
       for (int32_t id : job_.prompts[index].ids) put(index, row, id);
@@ -131,37 +133,60 @@ class TextOutput : public TokenSink {
 class JsonOutput : public TokenSink {
  public:
   JsonOutput(const Job& job, const Tokenizer* tokenizer, OutputFile& file)
-      : job_(job),
-        tokenizer_(tokenizer),
-        out_(file, job.prompts.size()),
-        ids_(job.prompts.size()),
-        stops_(job.prompts.size()) {}
+      : job_(job), tokenizer_(tokenizer), out_(file, job.prompts.size()), rows_(job.prompts.size()) {}
+
+  void logprobs(size_t index, const TokenLogprobs& logprobs) override {
+    Row& row = rows_[index];
+    row.logprobs.push_back(logprobs.chosen);
+    if (logprobs.top.empty()) return;
+    Json& top = row.top_logprobs.emplace_back(Json::array());
+    for (const auto& [id, logprob] : logprobs.top) top.push_back({{"id", id}, {"logprob", logprob}});
+  }
 
   bool token(size_t index, int32_t id) override {
-    ids_[index].push_back(id);
-    if (!stops_[index]) stops_[index] = std::make_unique<StopWatch>(tokenizer_, job_.stop);
-    return stops_[index]->found_after(id);
+    Row& row = rows_[index];
+    row.ids.push_back(id);
+    if (!row.stop) row.stop = std::make_unique<StopWatch>(tokenizer_, stops_of(job_, index));
+    return row.stop->found_after(id);
   }
 
   void finished(size_t index, FinishReason reason) override {
     if (reason == FinishReason::kInterrupted) return;
-    Json line;
-    line["index"] = index;
-    line["prompt_ids"] = job_.prompts[index].ids;
-    line["ids"] = ids_[index];
-    line["text"] = text(index, reason);
-    line["finish_reason"] = reason_name(reason);
-    out_.write(index, line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+    out_.write(index, line(index, reason).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
     out_.finish(index);
-    ids_[index].clear();
-    stops_[index].reset();
+    rows_[index] = {};
   }
 
  private:
+  struct Row {
+    std::vector<int32_t> ids;
+    std::vector<float> logprobs;
+    std::vector<Json> top_logprobs;
+    std::unique_ptr<StopWatch> stop;
+  };
+
+  Json line(size_t index, FinishReason reason) const {
+    const JobPrompt& prompt = job_.prompts[index];
+    const Row& row = rows_[index];
+    Json line{{"index", prompt.index}};
+    if (!prompt.error.empty()) {
+      line["error"] = prompt.error;
+      return line;
+    }
+    if (prompt.sample) line["sample"] = *prompt.sample;
+    line["prompt_ids"] = prompt.ids;
+    line["ids"] = row.ids;
+    line["text"] = text(row.ids, reason);
+    line["finish_reason"] = reason_name(reason);
+    const PromptOptions& options = prompt.options ? *prompt.options : job_.options;
+    if (options.top_logprobs) line["logprobs"] = row.logprobs;
+    if (options.top_logprobs.value_or(0) > 0) line["top_logprobs"] = row.top_logprobs;
+    return line;
+  }
+
   // The eos token that ended a continuation belongs to its ids and not to its text.
-  Json text(size_t index, FinishReason reason) const {
+  Json text(std::vector<int32_t> ids, FinishReason reason) const {
     if (tokenizer_ == nullptr) return nullptr;
-    std::vector<int32_t> ids = ids_[index];
     if (reason == FinishReason::kEos) ids.pop_back();
     return tokenizer_->decode(ids, /*skip_special=*/true);
   }
@@ -169,8 +194,7 @@ class JsonOutput : public TokenSink {
   const Job& job_;
   const Tokenizer* tokenizer_;
   InOrder out_;
-  std::vector<std::vector<int32_t>> ids_;
-  std::vector<std::unique_ptr<StopWatch>> stops_;
+  std::vector<Row> rows_;
 };
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // The layout of the JSON below. A worker of another build is refused rather than run with half of its settings.
-constexpr int kJobVersion = 2;
+constexpr int kJobVersion = 3;
 
 // One list of the fields serves both directions: `field(name, member)`.
 template <typename Options, typename Field>
@@ -21,7 +21,19 @@ void sampling_fields(Options& options, Field&& field) {
   field("top_p", options.top_p);
   field("min_p", options.min_p);
   field("repetition_penalty", options.repetition_penalty);
+  field("presence_penalty", options.presence_penalty);
+  field("frequency_penalty", options.frequency_penalty);
+  field("no_repeat_ngram_size", options.no_repeat_ngram_size);
+  field("logit_bias", options.logit_bias);
   field("seed", options.seed);
+}
+
+template <typename Options, typename Field>
+void option_fields(Options& options, Field&& field) {
+  field("sampling", options.sampling);
+  field("stop", options.stop);
+  field("ignore_eos", options.ignore_eos);
+  field("top_logprobs", options.top_logprobs);
 }
 
 template <typename Prompt, typename Field>
@@ -29,6 +41,11 @@ void prompt_fields(Prompt& prompt, Field&& field) {
   field("ids", prompt.ids);
   field("text", prompt.text);
   field("max_new_tokens", prompt.max_new_tokens);
+  field("options", prompt.options);
+  field("index", prompt.index);
+  field("sample", prompt.sample);
+  field("random_stream", prompt.random_stream);
+  field("error", prompt.error);
 }
 
 template <typename Request, typename Field>
@@ -36,6 +53,17 @@ void plan_fields(Request& request, Field&& field) {
   field("plan", request.plan);
   field("overrides", request.overrides);
   field("tied", request.tied);
+}
+
+template <typename Options, typename Field>
+void serve_fields(Options& options, Field&& field) {
+  field("bind", options.bind);
+  field("port", options.port);
+  field("api_key", options.api_key);
+  field("model_name", options.model_name);
+  field("most_waiting", options.most_waiting);
+  field("request_bytes", options.request_bytes);
+  field("request_timeout_s", options.request_timeout_s);
 }
 
 template <typename JobType, typename Field>
@@ -57,13 +85,19 @@ void job_fields(JobType& job, Field&& field) {
   field("max_new_tokens", job.max_new_tokens);
   field("cache_len", job.cache_len);
   field("batch", job.batch);
-  field("sampling", job.sampling);
+  field("options", job.options);
   field("eos_token_ids", job.eos_token_ids);
-  field("stop", job.stop);
+  field("prefix_cache", job.prefix_cache);
   field("echo", job.echo);
   field("format", job.format);
   field("output", job.output);
+  field("output_kept_bytes", job.output_kept_bytes);
   field("stats", job.stats);
+  field("chat_template", job.chat_template);
+  field("system", job.system);
+  field("serve", job.serve);
+  field("score_window", job.score_window);
+  field("score_stride", job.score_stride);
   field("bench_prompt", job.bench_prompt);
   field("bench_new", job.bench_new);
   field("bench_json", job.bench_json);
@@ -73,18 +107,29 @@ template <typename T>
 Json json_of(const T& value) {
   return Json(value);
 }
-template <typename T>
-Json json_of(const std::optional<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
 Json json_of(const SamplingOptions& options) {
   Json json = Json::object();
   sampling_fields(options, [&](const char* name, const auto& member) { json[name] = json_of(member); });
   return json;
 }
+Json json_of(const PromptOptions& options);
+template <typename T>
+Json json_of(const std::optional<T>& value) {
+  return value ? json_of(*value) : Json(nullptr);
+}
+Json json_of(const PromptOptions& options) {
+  Json json = Json::object();
+  option_fields(options, [&](const char* name, const auto& member) { json[name] = json_of(member); });
+  return json;
+}
 Json json_of(const PlanRequest& request) {
   Json json = Json::object();
   plan_fields(request, [&](const char* name, const auto& member) { json[name] = json_of(member); });
+  return json;
+}
+Json json_of(const ServeOptions& options) {
+  Json json = Json::object();
+  serve_fields(options, [&](const char* name, const auto& member) { json[name] = json_of(member); });
   return json;
 }
 Json json_of(const std::vector<JobPrompt>& prompts) {
@@ -100,15 +145,23 @@ template <typename T>
 void read(const Json& json, T& value) {
   json.get_to(value);
 }
-template <typename T>
-void read(const Json& json, std::optional<T>& value) {
-  value = json.is_null() ? std::nullopt : std::optional<T>(json.get<T>());
-}
 void read(const Json& json, SamplingOptions& options) {
   sampling_fields(options, [&](const char* name, auto& member) { read(json.at(name), member); });
 }
+void read(const Json& json, PromptOptions& options);
+template <typename T>
+void read(const Json& json, std::optional<T>& value) {
+  value.reset();
+  if (!json.is_null()) read(json, value.emplace());
+}
+void read(const Json& json, PromptOptions& options) {
+  option_fields(options, [&](const char* name, auto& member) { read(json.at(name), member); });
+}
 void read(const Json& json, PlanRequest& request) {
   plan_fields(request, [&](const char* name, auto& member) { read(json.at(name), member); });
+}
+void read(const Json& json, ServeOptions& options) {
+  serve_fields(options, [&](const char* name, auto& member) { read(json.at(name), member); });
 }
 void read(const Json& json, std::vector<JobPrompt>& prompts) {
   for (const Json& item : json) {

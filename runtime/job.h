@@ -5,7 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/sampler.h"
+#include "runtime/prompt_options.h"
+#include "runtime/serve/serve_options.h"
 #include "sharding/plan_yaml.h"
 
 namespace tp {
@@ -13,14 +14,19 @@ namespace tp {
 // One prompt of a run, already turned into ids by the launcher.
 struct JobPrompt {
   std::vector<int32_t> ids;
-  std::string text;  // what the user wrote, for the echo; empty with --ids
+  std::string text;                       // what the user wrote, for the echo; empty with --ids
   std::optional<int64_t> max_new_tokens;  // per-line override
+  std::optional<PromptOptions> options;   // instead of the job's; per-line override
+  int64_t index = 0;                      // which prompt of the input it is
+  std::optional<int64_t> sample;          // which of several continuations of it
+  uint64_t random_stream = 0;             // sampler.h
+  std::string error;                      // of a bad line that is passed over: not run, only told in the output
 };
 
 // Everything a worker needs to run one command. The launcher checks it all, then writes it as one line of JSON to the standard
 // input of rank 0, which broadcasts it: no length limit, no temporary file, and it reaches other hosts.
 struct Job {
-  std::string command;  // generate | score | bench
+  std::string command;  // generate | chat | serve | score | bench
   std::string model_dir;
   PlanRequest plan;
   std::string plans_dir;
@@ -38,13 +44,22 @@ struct Job {
   int64_t max_new_tokens = 0;
   int64_t cache_len = 0;  // resolved by the launcher
   int64_t batch = 1;      // rows in flight
-  SamplingOptions sampling;
-  std::vector<int32_t> eos_token_ids;  // empty with --ignore-eos
-  std::vector<std::string> stop;
+  PromptOptions options;
+  std::vector<int32_t> eos_token_ids;  // empty when the model has none
+  bool prefix_cache = false;           // prompts that begin alike share what is computed
   bool echo = true;
-  std::string format = "text";  // text | json
-  std::string output;           // file; empty = stdout
-  std::string stats;            // file; empty = none
+  std::string format = "text";    // text | json
+  std::string output;             // file; empty = stdout
+  int64_t output_kept_bytes = 0;  // --resume: the output file's beginning that stays as it is
+  std::string stats;              // file; empty = none
+
+  // serve and chat turn messages into prompts while they run
+  std::string chat_template;  // file; empty = the model's
+  std::string system;         // system message; empty = none
+  ServeOptions serve;
+
+  int64_t score_window = 0;  // score: tokens of a window; 0 = every text whole
+  int64_t score_stride = 0;  // from the beginning of one window to that of the next, 1 to score_window
 
   // bench
   int64_t bench_prompt = 128, bench_new = 64;

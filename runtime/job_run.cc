@@ -7,11 +7,12 @@
 #include "runtime/bench.h"
 #include "runtime/engine_compiled.h"
 #include "runtime/engine_eager.h"
-#include "runtime/generate_output.h"
-#include "runtime/output_file.h"
 #include "runtime/progress.h"
 #include "runtime/rank_model.h"
+#include "runtime/run_generate.h"
 #include "runtime/score.h"
+#include "runtime/serve/run_chat.h"
+#include "runtime/serve/run_serve.h"
 #include "runtime/stats.h"
 #include "runtime/stop_signals.h"
 #include "sharding/error.h"
@@ -34,12 +35,13 @@ RankModel load(const Job& job, Communicator& communicator) {
 }
 
 int64_t new_tokens(const Job& job, const JobPrompt& prompt) {
-  return job.command == "generate" ? prompt.max_new_tokens.value_or(job.max_new_tokens) : 0;
+  if (job.command != "generate" || !prompt.error.empty()) return 0;
+  return prompt.max_new_tokens.value_or(job.max_new_tokens);
 }
 
 int64_t slots(const Job& job) {
   if (job.command == "score") return 1;
-  if (job.command == "bench") return job.batch;
+  if (job.command == "bench" || job.command == "serve") return job.batch;
   return std::clamp<int64_t>(static_cast<int64_t>(job.prompts.size()), 1, std::max<int64_t>(1, job.batch));
 }
 
@@ -67,18 +69,6 @@ std::unique_ptr<Engine> make_engine(const Job& job, const RankModel& model, Comm
   return make_compiled_engine({&model}, PjrtClient::create(PjrtPlugin::load(job.pjrt_plugin), client), communicator, options);
 }
 
-GenerateResult run_generate(const Job& job, const RankModel& model, Engine& engine, Communicator& communicator,
-                            const std::atomic<int>& stop_signal) {
-  std::vector<GeneratePrompt> prompts;
-  for (const JobPrompt& prompt : job.prompts) prompts.push_back({prompt.ids, new_tokens(job, prompt)});
-  GenerateOptions options{job.sampling, job.eos_token_ids, &stop_signal};
-  if (communicator.rank() != 0) return generate(engine, communicator, model.config, prompts, options, nullptr);
-  const std::shared_ptr<const Tokenizer> tokenizer = job.tokenizer.empty() ? nullptr : Tokenizer::load(job.tokenizer);
-  OutputFile file(job.output);
-  const std::unique_ptr<TokenSink> sink = make_generate_output(job, tokenizer.get(), file);
-  return generate(engine, communicator, model.config, prompts, options, sink.get());
-}
-
 }  // namespace
 
 int run_job(const Job& job, Communicator& communicator) {
@@ -89,6 +79,10 @@ int run_job(const Job& job, Communicator& communicator) {
   GenerateResult result;
   if (job.command == "generate") {
     result = run_generate(job, model, *engine, communicator, stop_signal);
+  } else if (job.command == "serve") {
+    result = run_serve(job, model, *engine, communicator, stop_signal);
+  } else if (job.command == "chat") {
+    result = run_chat(job, model, *engine, communicator, stop_signal);
   } else if (job.command == "score") {
     result.stop_signal = run_score(job, model, *engine, communicator, stop_signal);
   } else if (job.command == "bench") {

@@ -16,8 +16,8 @@ tp_library(tp_model
   SOURCES
     batch_check.cc bench.cc decoder.cc generate.cc generate_output.cc linear_weights.cc moe_routing.cc output_file.cc
     packed_weights.cc parameter_table.cc
-    process_memory.cc progress.cc rank_model.cc read_bandwidth.cc rope.cc score.cc stats.cc stored_blocks.cc
-    weights.cc
+    process_memory.cc progress.cc rank_model.cc read_bandwidth.cc rope.cc run_generate.cc score.cc slot_cache.cc stats.cc
+    stored_blocks.cc weights.cc
   LINK tp_collectives tp_cpu tp_text tp_sharding Threads::Threads)
 
 # Execution on CPU.
@@ -30,7 +30,8 @@ target_precompile_headers(tp_eager PRIVATE <ATen/ATen.h>)
 set_source_files_properties(eager_experts.cc PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
 
 # The worker.
-tp_library(tp_job_run SOURCES job_run.cc stop_signals.cc LINK tp_model tp_eager tp_compiled tp_text)
+include(serve.cmake)
+tp_library(tp_job_run SOURCES job_run.cc stop_signals.cc LINK tp_model tp_eager tp_compiled tp_serve tp_text)
 add_executable(tprun-rank rank_main.cc)
 target_link_libraries(tprun-rank PRIVATE tp_job_run tp_collectives_mpi tp_collectives_shm tprun_settings)
 # CMake leaves paths inside the source tree, where the project's own venv lies, out of an installed program's run path.

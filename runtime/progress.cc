@@ -10,8 +10,8 @@ namespace tp {
 std::string progress_line(const std::string& what, const std::string& unit, double done, double total, double seconds) {
   const double rate = seconds > 0 ? done / seconds : 0;
   char text[256];
-  std::snprintf(text, sizeof(text), ": %.0f of %.0f %s, %.0f %s/s, %.0f s left", done, total, unit.c_str(), rate, unit.c_str(),
-                rate > 0 ? std::ceil((total - done) / rate) : 0.0);
+  std::snprintf(text, sizeof(text), ": %.0f of %.0f %s, %.*f %s/s, %.0f s left", done, total, unit.c_str(), rate < 10 ? 1 : 0,
+                rate, unit.c_str(), rate > 0 ? std::ceil((total - done) / rate) : 0.0);
   return what + text;
 }
 

@@ -122,6 +122,13 @@ bool rope_needs_rebuild(const ModelConfig& config, int64_t before, int64_t after
   });
 }
 
+bool rope_depends_on_length(const ModelConfig& config, int64_t length) {
+  return std::any_of(config.ropes.begin(), config.ropes.end(), [&](const RopeConfig& rope) {
+    return (rope.type == RopeType::kLongRope && length > rope.original_max_position) ||
+           (rope.type == RopeType::kDynamic && length > config.max_position_embeddings);
+  });
+}
+
 RopeTable rope_table(const RopeConfig& rope, int64_t max_position, int64_t width, const std::vector<int32_t>& start,
                      const std::vector<int32_t>& total) {
   const size_t rows = start.size(), half = static_cast<size_t>(rope.rotary_dim / 2);

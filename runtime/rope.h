@@ -21,6 +21,10 @@ RopeFrequencies rope_frequencies(const RopeConfig& rope, int64_t max_position, i
 // `after` tokens in a way that the reference mends by computing the sequence again (longrope: short and long factors).
 bool rope_needs_rebuild(const ModelConfig& config, int64_t before, int64_t after);
 
+// True when keys of a sequence of `length` tokens are turned by other frequencies than those of a short one (dynamic,
+// longrope).
+bool rope_depends_on_length(const ModelConfig& config, int64_t length);
+
 // cos and sin of one call, float32, for each of its rows with their real lengths (never the bucket's).
 struct RopeTable {
   std::vector<float> cos, sin;  // [B, T, rotary_dim / 2]

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <unordered_set>
 
+#include "runtime/logit_rules.h"
 #include "sharding/error.h"
 
 namespace tp {
@@ -25,15 +25,6 @@ uint64_t mix(uint64_t x) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
   return x ^ (x >> 31);
-}
-
-// Once per distinct id, whatever its count. A negative logit is multiplied, or the penalty would reward the token.
-void penalize_repetition(float* logits, int64_t vocab, float penalty, const std::vector<int32_t>& history) {
-  std::unordered_set<int32_t> seen;
-  for (const int32_t id : history) {
-    if (id < 0 || id >= vocab || !seen.insert(id).second) continue;
-    logits[id] = logits[id] < 0 ? logits[id] * penalty : logits[id] / penalty;
-  }
 }
 
 int32_t largest(const float* logits, int64_t vocab) {
@@ -96,15 +87,12 @@ int32_t draw(const std::vector<Candidate>& candidates, uint64_t key) {
 
 }  // namespace
 
-Sampler::Sampler(const SamplingOptions& options, uint64_t sequence_index)
-    : options_(options), sequence_index_(sequence_index) {}
+Sampler::Sampler(const SamplingOptions& options, uint64_t stream) : options_(options), stream_(stream) {}
 
 int32_t Sampler::next(float* logits, int64_t vocab, int64_t allowed_vocab, const std::vector<int32_t>& history) {
   const uint64_t step = step_++;
   if (allowed_vocab < vocab) std::fill(logits + std::max<int64_t>(allowed_vocab, 0), logits + vocab, kNever);
-  if (options_.repetition_penalty != 1.0) {
-    penalize_repetition(logits, vocab, static_cast<float>(options_.repetition_penalty), history);
-  }
+  apply_logit_rules(logits, vocab, options_, history);
   const int32_t top = largest(logits, vocab);
   if (!options_.do_sample || options_.temperature == 0.0) return top;
 
@@ -122,7 +110,7 @@ int32_t Sampler::next(float* logits, int64_t vocab, int64_t allowed_vocab, const
   std::erase_if(candidates, [](const Candidate& c) { return c.weight == 0.0; });
   keep_top_p(candidates, options_.top_p);
   keep_min_p(candidates, options_.min_p);
-  return draw(candidates, mix(mix(mix(options_.seed) ^ sequence_index_) ^ step));
+  return draw(candidates, mix(mix(mix(options_.seed) ^ stream_) ^ step));
 }
 
 }  // namespace tp

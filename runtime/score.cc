@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "runtime/generate.h"
+#include "runtime/logprobs.h"
 #include "runtime/output_file.h"
 
 namespace tp {
@@ -59,6 +59,24 @@ void for_each_position(Engine& engine, const std::vector<int32_t>& ids, int64_t 
   }
 }
 
+// A part of a text that is run by itself, and the first of its tokens whose likelihood it gives.
+struct Window {
+  size_t begin, end, first_scored;
+};
+
+// Each window begins `stride` tokens after the last and scores what no earlier one did, as transformers' guide to perplexity
+// does it. One window of everything when `size` is 0 or the text is not longer.
+std::vector<Window> windows_of(size_t tokens, size_t size, size_t stride) {
+  if (size == 0 || tokens <= size) return {{0, tokens, 1}};
+  std::vector<Window> windows;
+  for (size_t begin = 0, scored = 1; scored < tokens; begin += stride) {
+    const size_t end = std::min(begin + size, tokens);
+    windows.push_back({begin, end, scored});
+    scored = end;
+  }
+  return windows;
+}
+
 std::string score_line(size_t index, int64_t tokens, double nll) {
   Json line{{"index", index}, {"tokens", tokens}, {"nll", nullptr}, {"perplexity", nullptr}};
   if (tokens > 1) {
@@ -68,14 +86,28 @@ std::string score_line(size_t index, int64_t tokens, double nll) {
   return line.dump() + "\n";
 }
 
-}  // namespace
-
-double negative_log_likelihood(const float* logits, int64_t vocab, int32_t target) {
-  const double largest = *std::max_element(logits, logits + vocab);
-  double sum = 0;
-  for (int64_t id = 0; id < vocab; ++id) sum += std::exp(logits[id] - largest);
-  return largest + std::log(sum) - logits[target];
+// The summed negative log-likelihood of one text; `take` gets the logits of each position once, in order.
+template <class Take>
+double score_text(const Job& job, const std::vector<int32_t>& ids, int64_t vocab, Engine& engine, bool writes, Take take) {
+  double nll = 0;
+  size_t taken = 0;
+  for (const Window& window :
+       windows_of(ids.size(), static_cast<size_t>(job.score_window), static_cast<size_t>(job.score_stride))) {
+    const std::vector<int32_t> part(ids.begin() + static_cast<std::ptrdiff_t>(window.begin),
+                                    ids.begin() + static_cast<std::ptrdiff_t>(window.end));
+    for_each_position(engine, part, vocab, [&](int64_t position, const float* logits) {
+      if (!writes) return;
+      const size_t next = window.begin + static_cast<size_t>(position) + 1;
+      if (next >= window.first_scored && next < window.end) nll += negative_log_likelihood(logits, vocab, ids[next]);
+      if (next <= taken) return;
+      take(logits);
+      taken = next;
+    });
+  }
+  return nll;
 }
+
+}  // namespace
 
 int run_score(const Job& job, const RankModel& model, Engine& engine, Communicator& communicator,
               const std::atomic<int>& stop_signal) {
@@ -90,11 +122,7 @@ int run_score(const Job& job, const RankModel& model, Engine& engine, Communicat
   for (size_t index = 0; index < job.prompts.size(); ++index) {
     if (const int64_t signal = communicator.max(stop_signal.load()); signal != 0) return static_cast<int>(signal);
     const std::vector<int32_t>& ids = job.prompts[index].ids;
-    double nll = 0;
-    for_each_position(engine, ids, vocab, [&](int64_t position, const float* logits) {
-      if (!writes) return;
-      const auto next = static_cast<size_t>(position + 1);
-      if (next < ids.size()) nll += negative_log_likelihood(logits, vocab, ids[next]);
+    const double nll = score_text(job, ids, vocab, engine, writes, [&](const float* logits) {
       if (tensors) tensors->write({reinterpret_cast<const char*>(logits), static_cast<size_t>(vocab) * sizeof(float)});
     });
     if (writes) lines->write(score_line(index, static_cast<int64_t>(ids.size()), nll));

@@ -2,11 +2,12 @@
 # Installs what tprun needs to build, and nothing that is already there: Debian packages, libtorch and PJRT plugins. Run it
 # as often as you like. examples/quickstart.sh and tests/run.sh run it for you.
 #
-#   tools/setup.sh [--torch DIR] [--allow-cuda] [--fuzz]
+#   tools/setup.sh [--torch DIR] [--allow-cuda] [--fuzz] [--clients]
 #
 #   --torch DIR    use this libtorch: an unpacked libtorch, a `torch` Python package, or the folder of TorchConfig.cmake
 #   --allow-cuda   take PyTorch even where pip would bring its CUDA build (several gigabytes)
 #   --fuzz         also install clang with libFuzzer, for the fuzz targets
+#   --clients      also install the `openai` client, for the tests of `tprun serve`
 #
 # libtorch is taken from the first of: --torch DIR, the environment's Torch_DIR, a torch that python3 can import, the project's
 # own .venv. Leaves the folder of TorchConfig.cmake in build/torch_dir.
@@ -15,8 +16,9 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
 torch_version=2.13.0
 oldest_torch=2.7
+openai_version=3.57.0
 packages=(cmake ninja-build g++ pkg-config python3 python3-venv openmpi-bin libopenmpi-dev libboost-program-options-dev
-  libyaml-cpp-dev nlohmann-json3-dev libpcre2-dev libutf8proc-dev libgtest-dev libgmock-dev)
+  libyaml-cpp-dev nlohmann-json3-dev libpcre2-dev libutf8proc-dev libcpp-httplib-dev libedit-dev libgtest-dev libgmock-dev)
 
 say() { echo "setup: $*" >&2; }
 die() {
@@ -26,13 +28,14 @@ die() {
   exit 2
 }
 
-named_torch= allow_cuda=no fuzz=no
+named_torch= allow_cuda=no fuzz=no clients=no
 while [ $# -gt 0 ]; do
   case $1 in
     --torch) named_torch=${2:-}; [ -n "$named_torch" ] || die "--torch needs a folder" "--torch DIR"; shift 2 ;;
     --torch=*) named_torch=${1#*=}; shift ;;
     --allow-cuda) allow_cuda=yes; shift ;;
     --fuzz) fuzz=yes; shift ;;
+    --clients) clients=yes; shift ;;
     -h | --help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "${BASH_SOURCE[0]}"; exit 0 ;;
     *) die "unknown option $1" "tools/setup.sh --help lists the options" ;;
   esac
@@ -207,7 +210,21 @@ PYTHON
   fi
 }
 
+# --- clients of the server -------------------------------------------------------------------------------------------------
+
+# In an environment of their own, so that what they need meets nothing else. Without them their tests are skipped.
+install_clients() {
+  local venv=$root/build/clients log=$root/build/pip-clients.log
+  [ "$("$venv/bin/python" -c 'import openai; print(openai.__version__)' 2>/dev/null)" != "$openai_version" ] || return 0
+  say "installing into build/clients: openai==$openai_version"
+  if ! { python3 -m venv --clear "$venv" && "$venv/bin/python" -m pip install --no-compile "openai==$openai_version"; } >"$log" 2>&1 </dev/null; then
+    tail -n 3 "$log" >&2
+    say "warning: pip could not install openai==$openai_version: the tests of \`tprun serve\` with it are skipped (see $log)"
+  fi
+}
+
 find_torch
 install_plugins
+[ $clients = no ] || install_clients
 echo "$torch_dir" >"$root/build/torch_dir"
 say "ready; libtorch $(sed -n 's/^set(PACKAGE_VERSION "\([0-9.]*\).*/\1/p' "$torch_dir/TorchConfigVersion.cmake") of ${torch_dir%/share/cmake/Torch}"

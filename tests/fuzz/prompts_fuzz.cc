@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <string>
 
-#include "launcher/chat_prompt.h"
 #include "launcher/prompts.h"
+#include "runtime/chat_prompt.h"
 #include "sharding/error.h"
 
 namespace {
@@ -26,8 +26,10 @@ std::string path_of(const uint8_t* data, size_t size) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const tp::Options options = tp::parse_options({"generate", "--input", path_of(data, size)});
   const tp::ChatPrompt no_chat("/nonexistent", "", "");
+  const tp::GenerationSettings settings;
   try {
-    for (const tp::JobPrompt& prompt : tp::read_prompts(options, nullptr, no_chat, kVocabSize, false)) {
+    for (const tp::JobPrompt& prompt :
+         tp::read_prompts(options, {nullptr, no_chat, kVocabSize, settings, std::nullopt, false})) {
       for (const auto id : prompt.ids) {
         if (id < 0 || id >= kVocabSize) std::abort();
       }

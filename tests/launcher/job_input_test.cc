@@ -7,6 +7,7 @@
 #include "launcher/generation_settings.h"
 #include "launcher/jsonl_file.h"
 #include "launcher/prompts.h"
+#include "launcher/resume.h"
 #include "sharding/error.h"
 
 namespace tp {
@@ -23,7 +24,10 @@ std::string write_file(const std::string& name, const std::string& content) {
 std::vector<JobPrompt> prompts(const std::vector<std::string>& arguments) {
   std::vector<std::string> all = {"generate"};
   all.insert(all.end(), arguments.begin(), arguments.end());
-  return read_prompts(parse_options(all), nullptr, ChatPrompt("/nowhere", "", ""), 100, false);
+  const ChatPrompt chat("/nowhere", "", "");
+  GenerationSettings settings;
+  settings.prompt.sampling.seed = 3;
+  return read_prompts(parse_options(all), {nullptr, chat, 100, settings, 40, false});
 }
 
 std::string refusal(const std::vector<std::string>& arguments) {
@@ -81,6 +85,133 @@ TEST(Prompts, OfAFileAreRefusedAllAtOnceWithLineNumbers) {
             ::testing::TempDir() + "empty.jsonl: has no line\n  fix: one JSON object per line");
 }
 
+TEST(Prompts, OfAFileMayOverrideHowTheyAreContinued) {
+  const auto read =
+      prompts({"--input",
+               write_file("own.jsonl",
+                          "{\"ids\":[1]}\n"
+                          R"({"ids":[2],"do_sample":true,"temperature":0.5,"top_k":3,"logit_bias":{"7":-2},"logprobs":1,"n":2})"
+                          "\n"
+                          R"({"ids":[3],"seed":9,"no_repeat_ngram_size":2,"ignore_eos":true,"presence_penalty":null})"
+                          "\n")});
+  ASSERT_EQ(read.size(), 4U);
+  EXPECT_FALSE(read[0].options.has_value());
+  EXPECT_EQ(read[0].sample, std::nullopt);
+  for (int64_t sample : {0, 1}) {
+    const JobPrompt& prompt = read[static_cast<size_t>(1 + sample)];
+    EXPECT_EQ(prompt.index, 1);
+    EXPECT_EQ(prompt.sample, sample);
+    EXPECT_EQ(prompt.random_stream, 1 + (static_cast<uint64_t>(sample) << 32));
+    EXPECT_TRUE(prompt.options->sampling.do_sample);
+    EXPECT_EQ(prompt.options->sampling.temperature, 0.5);
+    EXPECT_EQ(prompt.options->sampling.top_k, 3);
+    EXPECT_THAT(prompt.options->sampling.logit_bias, ElementsAre(std::pair(7, -2.0)));
+    EXPECT_EQ(prompt.options->sampling.seed, 3U);
+    EXPECT_EQ(prompt.options->top_logprobs, 1);
+  }
+  EXPECT_EQ(read[3].index, 2);
+  EXPECT_EQ(read[3].random_stream, 0U);  // as when it is the only line
+  EXPECT_EQ(read[3].options->sampling.seed, 9U);
+  EXPECT_EQ(read[3].options->sampling.no_repeat_ngram_size, 2);
+  EXPECT_TRUE(read[3].options->ignore_eos);
+}
+
+TEST(Prompts, OfMessagesGiveTheTemplateToolsInTheirOrder) {
+  const ChatPrompt chat("/nowhere", write_file("tools.jinja", "{{ tools | tojson }}{{ thinking }}{{ add_generation_prompt }}"),
+                        "");
+  const GenerationSettings settings;
+  const auto read = read_prompts(
+      parse_options({"generate", "--input",
+                     write_file("tools.jsonl", R"({"messages":[{"role":"user","content":"x"}],"tools":[{"z":1,"a":[2]}],)"
+                                               R"("add_generation_prompt":false,"chat_template_kwargs":{"thinking":"no"}})"
+                                               "\n")}),
+      {Tokenizer::load(TPRUN_SOURCE_DIR "/examples/tiny"), chat, 768, settings, std::nullopt, false});
+  ASSERT_EQ(read.size(), 1U);
+  EXPECT_EQ(read[0].text, R"([{"z": 1, "a": [2]}]noFalse)");
+}
+
+TEST(Prompts, OfAFileAreRefusedForWhatTheyOverride) {
+  const std::string path = write_file("bad_own.jsonl", R"({"ids":[1],"top_p":2})"
+                                                       "\n"
+                                                       R"({"ids":[1],"temperature":"hot"})"
+                                                       "\n"
+                                                       R"({"ids":[1],"n":2})"
+                                                       "\n"
+                                                       R"({"ids":[1],"logit_bias":{"100":1}})"
+                                                       "\n"
+                                                       R"({"ids":[1],"stop":"x"})"
+                                                       "\n"
+                                                       R"({"ids":[1,2],"max_new_tokens":39})"
+                                                       "\n");
+  EXPECT_EQ(refusal({"--input", path}),
+            path +
+                ": 6 bad lines\n"
+                "  line 1: `top_p`: 2 is not more than 0, at most 1\n"
+                "  line 2: `temperature`: \"hot\" is not a number\n"
+                "  line 3: 2 continuations of one prompt would be the same without sampling\n"
+                "  line 4: `logit_bias`: \"100\" is not a token id\n"
+                "  line 5: `stop` needs a tokenizer, and the model directory has no tokenizer.json\n"
+                "  line 6: needs 41 positions (2 tokens + max_new_tokens 39), the cache has 40\n"
+                "  fix: mend these lines; nothing was started");
+}
+
+TEST(Prompts, ThatAreBadArePassedOverWhenAsked) {
+  const auto read = prompts(
+      {"--skip-bad", "--input", write_file("some_bad.jsonl", "{\"ids\":[1]}\n\nnot json\n{\"ids\":[]}\n{\"ids\":[2]}\n")});
+  ASSERT_EQ(read.size(), 4U);
+  EXPECT_THAT(read[1].error, ::testing::StartsWith("line 3: column 2: not valid JSON"));
+  EXPECT_EQ(read[1].index, 1);
+  EXPECT_EQ(read[2].error, "line 4: has no token");
+  EXPECT_EQ(read[3].index, 3);
+  EXPECT_EQ(read[3].error, "");
+  EXPECT_THAT(read[3].ids, ElementsAre(2));
+}
+
+// The output file of the prompts [1] and [2] and a bad line, with `lines` in it.
+Job begun_job(const std::string& lines) {
+  Job job;
+  job.prompts.resize(3);
+  job.prompts[0].ids = {1};
+  job.prompts[1].ids = {2};
+  job.prompts[1].index = 1;
+  job.prompts[2].index = 2;
+  job.prompts[2].error = "line 3: bad";
+  job.output = write_file("begun.jsonl", lines);
+  return job;
+}
+
+TEST(Resume, KeepsWholeLinesAndDropsTheirPrompts) {
+  const std::string first = R"({"index":0,"prompt_ids":[1],"ids":[5],"text":null,"finish_reason":"length"})"
+                            "\n";
+  const std::string second = R"({"index":1,"prompt_ids":[2],"ids":[],"text":null,"finish_reason":"eos"})"
+                             "\n";
+  Job job = begun_job(first + second.substr(0, second.size() - 1));
+  EXPECT_EQ(keep_finished_lines(job), 1U);
+  EXPECT_EQ(job.output_kept_bytes, static_cast<int64_t>(first.size()));
+  ASSERT_EQ(job.prompts.size(), 2U);
+  EXPECT_EQ(job.prompts[0].index, 1);
+  job = begun_job(first + second + "{\"index\":2,\"error\":\"line 3: bad\"}\n");
+  EXPECT_EQ(keep_finished_lines(job), 3U);
+  EXPECT_TRUE(job.prompts.empty());
+  job = begun_job("");
+  EXPECT_EQ(keep_finished_lines(job), 0U);
+  std::filesystem::remove(job.output);
+  EXPECT_EQ(keep_finished_lines(job), 0U);
+  EXPECT_EQ(job.prompts.size(), 3U);
+}
+
+TEST(Resume, RefusesTheOutputOfAnotherInput) {
+  Job job = begun_job("{\"index\":0,\"prompt_ids\":[9],\"ids\":[],\"text\":null,\"finish_reason\":\"eos\"}\n");
+  try {
+    keep_finished_lines(job);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.text(), job.output +
+                                ":1: is not a line of this input's output\n  fix: give the --input and options that the "
+                                "file was begun with, or another --output");
+  }
+}
+
 TEST(ChatPrompt, UsesTheModelsTemplateAndSpecialTokens) {
   const std::string dir = ::testing::TempDir() + "chat";
   std::filesystem::create_directories(dir);
@@ -115,25 +246,29 @@ class SettingsTest : public ::testing::Test {
 TEST_F(SettingsTest, PreferFlagsThenGenerationConfigThenConfig) {
   write("generation_config.json", R"({"temperature": 0.6, "top_k": 20, "eos_token_id": [7, 9, 1000], "do_sample": true})");
   write("config.json", R"({"temperature": 0.1, "top_p": 0.9, "eos_token_id": 3})");
-  const GenerationSettings read = settings({"--top-k", "5"});
-  EXPECT_EQ(read.sampling.temperature, 0.6);
-  EXPECT_EQ(read.sampling.top_k, 5);
-  EXPECT_EQ(read.sampling.top_p, 0.9);
-  EXPECT_TRUE(read.sampling.do_sample);
+  const GenerationSettings read = settings({"--top-k", "5", "--logit-bias", "4=-1.5"});
+  EXPECT_EQ(read.prompt.sampling.temperature, 0.6);
+  EXPECT_EQ(read.prompt.sampling.top_k, 5);
+  EXPECT_EQ(read.prompt.sampling.top_p, 0.9);
+  EXPECT_TRUE(read.prompt.sampling.do_sample);
   EXPECT_THAT(read.eos_token_ids, ElementsAre(7, 9));
   EXPECT_EQ(read.max_new_tokens, 20);
   EXPECT_THAT(read.shown,
               ElementsAre(std::pair("max_new_tokens", "20 (default)"), std::pair("do_sample", "true (generation_config.json)"),
                           std::pair("temperature", "0.6 (generation_config.json)"), std::pair("top_k", "5 (--top-k)"),
                           std::pair("top_p", "0.9 (config.json)"), std::pair("min_p", "0 (default)"),
-                          std::pair("repetition_penalty", "1 (default)"), std::pair("seed", "0 (default)"),
-                          std::pair("eos_token_id", "[7,9] (generation_config.json)")));
+                          std::pair("repetition_penalty", "1 (default)"), std::pair("presence_penalty", "0 (default)"),
+                          std::pair("frequency_penalty", "0 (default)"), std::pair("no_repeat_ngram_size", "0 (default)"),
+                          std::pair("logit_bias", "[[4,-1.5]] (--logit-bias)"), std::pair("seed", "0 (default)"),
+                          std::pair("num_return_sequences", "1 (default)"), std::pair("logprobs", "none (default)"),
+                          std::pair("eos_token_id", "[7,9] (generation_config.json)"), std::pair("stop", "[] (default)")));
 }
 
 TEST_F(SettingsTest, IgnoreTheEndOfSequenceWhenAsked) {
   write("config.json", R"({"eos_token_id": 3})");
   EXPECT_THAT(settings().eos_token_ids, ElementsAre(3));
-  EXPECT_TRUE(settings({"--ignore-eos"}).eos_token_ids.empty());
+  EXPECT_FALSE(settings().prompt.ignore_eos);
+  EXPECT_TRUE(settings({"--ignore-eos"}).prompt.ignore_eos);
 }
 
 TEST_F(SettingsTest, RefuseValuesOutOfRangeWhereverTheyAre) {
@@ -155,6 +290,25 @@ TEST_F(SettingsTest, RefuseValuesOutOfRangeWhereverTheyAre) {
 TEST_F(SettingsTest, SayWhatIsNotUsed) {
   write("generation_config.json", R"({"num_beams": 4, "no_repeat_ngram_size": 0, "transformers_version": "5"})");
   EXPECT_THAT(settings().notes, ElementsAre("generation_config.json: num_beams = 4 is not used"));
+}
+
+TEST_F(SettingsTest, SayWhatHasNoEffect) {
+  EXPECT_THAT(settings({"--temperature", "0.5"}).notes, ElementsAre("--temperature has no effect without --do-sample"));
+  EXPECT_THAT(settings({"--temperature", "0.5", "--do-sample"}).notes, ElementsAre());
+}
+
+TEST_F(SettingsTest, RefuseABiasThatIsNone) {
+  for (const auto& [text, message] : std::map<std::string, std::string>{
+           {"5", "--logit-bias: `5` is not ID=NUMBER\n  fix: --logit-bias 5=-100"},
+           {"5=x", "--logit-bias: `5=x` is not ID=NUMBER\n  fix: --logit-bias 5=-100"},
+           {"100=1", "--logit-bias: `logit_bias`: \"100\" is not a token id\n  fix: ids are 0 to 99"}}) {
+    try {
+      settings({"--logit-bias", text});
+      ADD_FAILURE() << text;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.text(), message);
+    }
+  }
 }
 
 TEST_F(SettingsTest, BoundTheWholeLengthWhereTheFileDoes) {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "sharding/error.h"
 #include "tests/sharding/written_files.h"
 
 namespace tp {
@@ -79,6 +80,7 @@ TEST_F(JsonLines, BrokenBytesAreReplaced) {
 
 TEST_F(JsonLines, AreInTheOrderOfThePromptsHoweverTheyFinish) {
   job_.prompts = {{{1}}, {{2}}, {{3}}};
+  for (int64_t index : {1, 2}) job_.prompts[static_cast<size_t>(index)].index = index;
   EXPECT_EQ(written(false,
                     [](TokenSink& sink) {
                       sink.token(2, 30);
@@ -97,8 +99,66 @@ TEST_F(JsonLines, AreInTheOrderOfThePromptsHoweverTheyFinish) {
             "\n");
 }
 
+TEST_F(JsonLines, TellWhichContinuationAndLogprobsWhereAskedFor) {
+  job_.prompts = {{{1}}, {{1}}};
+  job_.prompts[0].index = job_.prompts[1].index = 7;
+  job_.prompts[0].sample = 0;
+  job_.prompts[1].sample = 1;
+  job_.options.top_logprobs = 0;
+  job_.prompts[1].options.emplace().top_logprobs = 2;
+  EXPECT_EQ(written(false,
+                    [](TokenSink& sink) {
+                      sink.logprobs(1, {-0.5f, {{9, -0.25f}, {20, -0.5f}}});
+                      sink.token(1, 20);
+                      sink.logprobs(0, {-0.75f, {}});
+                      sink.token(0, 10);
+                      sink.finished(1, FinishReason::kLength);
+                      sink.finished(0, FinishReason::kLength);
+                    }),
+            R"({"index":7,"sample":0,"prompt_ids":[1],"ids":[10],"text":null,"finish_reason":"length","logprobs":[-0.75]})"
+            "\n"
+            R"({"index":7,"sample":1,"prompt_ids":[1],"ids":[20],"text":null,"finish_reason":"length","logprobs":[-0.5],)"
+            R"("top_logprobs":[[{"id":9,"logprob":-0.25},{"id":20,"logprob":-0.5}]]})"
+            "\n");
+}
+
+TEST_F(JsonLines, OfBadLinesTellTheError) {
+  job_.prompts = {{}, {{2}}};
+  job_.prompts[0].error = "line 1: bad";
+  job_.prompts[1].index = 1;
+  EXPECT_EQ(written(false,
+                    [](TokenSink& sink) {
+                      sink.finished(0, FinishReason::kLength);
+                      sink.token(1, 5);
+                      sink.finished(1, FinishReason::kLength);
+                    }),
+            R"({"index":0,"error":"line 1: bad"})"
+            "\n"
+            R"({"index":1,"prompt_ids":[2],"ids":[5],"text":null,"finish_reason":"length"})"
+            "\n");
+}
+
+TEST_F(JsonLines, APromptMayHaveStopStringsOfItsOwn) {
+  job_.prompts[0].options.emplace().stop = {"e"};
+  written(true, [](TokenSink& sink) { EXPECT_TRUE(sink.token(0, kE)); });
+}
+
+TEST_F(JsonLines, AreWrittenBehindWhatIsKeptOfTheFile) {
+  std::ofstream(job_.output) << "kept\ncut o";
+  const auto tokenizer = nullptr;
+  OutputFile file(job_.output, 5);
+  EXPECT_THROW(OutputFile(job_.output, 5), Error);  // another run writes it
+  const auto sink = make_generate_output(job_, tokenizer, file);
+  sink->finished(0, FinishReason::kLength);
+  std::ifstream read(job_.output, std::ios::binary);
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(read), {}),
+            "kept\n"
+            R"({"index":0,"prompt_ids":[54,74],"ids":[],"text":null,"finish_reason":"length"})"
+            "\n");
+}
+
 TEST_F(JsonLines, StopStringsMaySpanTokensAndStayInTheText) {
-  job_.stop = {"no such", "he."};
+  job_.options.stop = {"no such", "he."};
   EXPECT_EQ(written(true,
                     [](TokenSink& sink) {
                       EXPECT_FALSE(sink.token(0, kH));
@@ -111,7 +171,7 @@ TEST_F(JsonLines, StopStringsMaySpanTokensAndStayInTheText) {
 }
 
 TEST_F(JsonLines, AStopStringMayEndInTheMiddleOfACharactersBytes) {
-  job_.stop = {"\u00e9"};
+  job_.options.stop = {"\u00e9"};
   written(true, [](TokenSink& sink) {
     EXPECT_FALSE(sink.token(0, kFirstOfE));
     EXPECT_TRUE(sink.token(0, kSecondOfE));
@@ -119,7 +179,7 @@ TEST_F(JsonLines, AStopStringMayEndInTheMiddleOfACharactersBytes) {
 }
 
 TEST_F(JsonLines, ThePromptIsNoPartOfAStopString) {
-  job_.stop = {"The"};
+  job_.options.stop = {"The"};
   written(true, [](TokenSink& sink) {
     EXPECT_FALSE(sink.token(0, kE));
     EXPECT_FALSE(sink.token(0, kT));

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
+
 #include "runtime/collectives_inproc.h"
 #include "sharding/error.h"
 #include "tests/runtime/scripted_engine.h"
@@ -43,12 +45,13 @@ struct Setting {
   GenerateOptions options;
   int32_t stop_token = -1;
   ModelConfig config;
+  bool copies = false;
 };
 
 struct Outcome {
   std::vector<Row> rows;
   std::vector<ScriptedEngine::Call> calls;
-  int64_t longest = 0;
+  int64_t longest = 0, positions = 0;
   GenerateResult result;
 };
 
@@ -56,12 +59,13 @@ Outcome run(const std::vector<GeneratePrompt>& prompts, Setting setting = {}) {
   setting.config.vocab_size = kVocab;
   Outcome outcome;
   run_ranks(1, [&](Communicator& communicator) {
-    ScriptedEngine engine(setting.slots, setting.cache_len, kVocab);
+    ScriptedEngine engine(setting.slots, setting.cache_len, kVocab, setting.copies);
     RecordingSink sink(prompts.size(), setting.stop_token);
     outcome.result = generate(engine, communicator, setting.config, prompts, setting.options, &sink);
     outcome.rows = sink.rows;
     outcome.calls = engine.calls();
     outcome.longest = engine.longest();
+    outcome.positions = engine.positions();
   });
   return outcome;
 }
@@ -156,7 +160,8 @@ TEST(Generate, ASignalOfAnyRankEndsAllOfThemAtTheSameToken) {
     GenerateOptions options;
     options.stop_signal = rank == 1 ? &stop_signal : &none;
     if (rank == 1) stop_signal = 15;
-    const GenerateResult result = generate(engine, communicator, config, {{{1, 2}, 5}, {{3}, 5}}, options, &sink);
+    const GenerateResult result =
+        generate(engine, communicator, config, std::vector<GeneratePrompt>{{{1, 2}, 5}, {{3}, 5}}, options, &sink);
     signals[rank] = result.stop_signal;
     calls[rank] = engine.calls().size();
   });
@@ -173,11 +178,127 @@ TEST(Generate, AllRanksTakeTheTokensOfRankZero) {
     ScriptedEngine engine(1, 64, kVocab);
     GenerateOptions options;
     options.eos_token_ids = {24};
-    generate(engine, communicator, config, {{{1, 2}, 20}}, options, communicator.rank() == 0 ? &sink : nullptr);
+    generate(engine, communicator, config, std::vector<GeneratePrompt>{{{1, 2}, 20}}, options,
+             communicator.rank() == 0 ? &sink : nullptr);
     longest[static_cast<size_t>(communicator.rank())] = engine.longest();
   });
   EXPECT_THAT(sink.rows, ElementsAre(Row{{23, 30, 24}, reason(FinishReason::kEos)}));
   EXPECT_THAT(longest, ElementsAre(4, 4, 4));
+}
+
+Ids joined(Ids first, const Ids& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
+TEST(Generate, ASlotKeepsWhatTheNextPromptBeginsWith) {
+  const Ids system = counting(20);
+  const std::vector<GeneratePrompt> prompts = {
+      {joined(system, {1, 2}), 3}, {joined(system, {3}), 3}, {joined(system, {1, 9}), 2}, {system, 2}};
+  const Outcome without = run(prompts), with = run(prompts, {.options = {.prefix_cache = true}});
+  EXPECT_EQ(with.rows, without.rows);
+  EXPECT_EQ(with.result.times.reused_tokens, 20 + 20 + 19);  // the last id of a prompt is always run
+  EXPECT_EQ(with.positions, without.positions - 59);
+  EXPECT_EQ(without.result.times.reused_tokens, 0);
+}
+
+TEST(Generate, WhatTheModelWroteIsKeptForTheNextTurn) {
+  const Outcome first = run({{{1, 2}, 3}});
+  const Ids second = joined(joined({1, 2}, first.rows[0].ids), {7, 8});
+  const Outcome both = run({{{1, 2}, 3}, {second, 3}}, {.options = {.prefix_cache = true}});
+  EXPECT_EQ(both.result.times.reused_tokens, 4);  // the last token was chosen and not run
+  EXPECT_EQ(both.rows[1], run({{second, 3}}).rows[0]);
+}
+
+TEST(Generate, AnEngineThatCopiesComputesACommonBeginningOnce) {
+  const Ids system = counting(20);
+  std::vector<GeneratePrompt> prompts;
+  for (int32_t i = 0; i < 6; ++i) prompts.push_back({joined(system, {i}), 2});
+  const Outcome without = run(prompts, {.slots = 3});
+  const Outcome with = run(prompts, {.slots = 3, .options = {.prefix_cache = true}, .copies = true});
+  EXPECT_EQ(with.rows, without.rows);
+  EXPECT_EQ(with.positions, 20 + 6 * 2);  // each prompt's own id and its first new token
+}
+
+TEST(Generate, KeysOfStretchedRopeAreNotShared) {
+  Setting setting;
+  setting.config.ropes.resize(1);
+  setting.config.ropes[0].type = RopeType::kDynamic;
+  setting.config.max_position_embeddings = 21;
+  setting.options.prefix_cache = true;
+  const Ids system = counting(18);
+  EXPECT_EQ(run({{joined(system, {1}), 2}, {joined(system, {2}), 2}}, setting).result.times.reused_tokens, 18);
+  EXPECT_EQ(run({{joined(system, {1}), 4}, {joined(system, {2}), 2}}, setting).result.times.reused_tokens, 0);
+  EXPECT_EQ(run({{joined(system, {1}), 2}, {joined(system, {2, 3, 4, 5}), 2}}, setting).result.times.reused_tokens, 0);
+}
+
+TEST(Generate, IdsBeyondTheAllowedVocabularyAreNeverChosen) {
+  // 23 would come first; all logits that are left are 0, and of equal ones the lowest id wins.
+  EXPECT_THAT(run({{{1, 2}, 1}}, {.options = {.allowed_vocab = 23}}).rows,
+              ElementsAre(Row{{0}, reason(FinishReason::kLength)}));
+}
+
+TEST(Generate, APromptMayIgnoreTheEndOfSequence) {
+  const Outcome outcome = run({{{1, 2}, 5, {}, 0, true}, {{1, 2}, 5}}, {.options = {.eos_token_ids = {24}}});
+  EXPECT_THAT(outcome.rows, ElementsAre(Row{{23, 30, 24, 7, 26}, reason(FinishReason::kLength)},
+                                        Row{{23, 30, 24}, reason(FinishReason::kEos)}));
+}
+
+TEST(Generate, TellsLogprobsOfTheUnchangedLogitsToThosePromptsThatAsk) {
+  class LogprobSink : public RecordingSink {
+   public:
+    using RecordingSink::RecordingSink;
+    void logprobs(size_t index, const TokenLogprobs& logprobs) override { seen.emplace_back(index, logprobs.chosen); }
+    std::vector<std::pair<size_t, float>> seen;
+  };
+  LogprobSink sink(2);
+  GeneratePrompt biased{{1, 2}, 1};
+  biased.sampling.logit_bias = {{4, 100.0}};
+  biased.top_logprobs = 0;
+  run_ranks(1, [&](Communicator& communicator) {
+    ModelConfig config;
+    config.vocab_size = kVocab;
+    ScriptedEngine engine(1, 64, kVocab);
+    generate(engine, communicator, config, std::vector<GeneratePrompt>{{{1, 2}, 1}, biased}, {}, &sink);
+  });
+  EXPECT_THAT(sink.rows[1].ids, ElementsAre(4));
+  ASSERT_EQ(sink.seen.size(), 1u);
+  EXPECT_EQ(sink.seen[0].first, 1u);
+  // The scripted logits are 10 for one id and 0 for the 30 others.
+  EXPECT_NEAR(sink.seen[0].second, -std::log(std::exp(10.0) + 30), 1e-5);
+}
+
+// Gives what it is told, call by call.
+class TimedSource : public PromptSource {
+ public:
+  explicit TimedSource(std::vector<PromptArrivals> calls) : calls_(std::move(calls)) {}
+  PromptArrivals take(int64_t wanted, bool) override {
+    wanted_.push_back(wanted);
+    PromptArrivals now = std::move(calls_.at(next_));
+    if (next_ + 1 < calls_.size()) ++next_;
+    return now;
+  }
+  const std::vector<int64_t>& wanted() const { return wanted_; }
+
+ private:
+  std::vector<PromptArrivals> calls_;
+  std::vector<int64_t> wanted_;
+  size_t next_ = 0;
+};
+
+TEST(Generate, PromptsMayComeAndBeCancelledAtAnyTime) {
+  TimedSource source({{{{5, {{1, 2}, 9}}}}, {}, {{{6, {{3}, 2}}, {7, {{4}, 2}}}, {5}}, {{}, {7}, true}});
+  RecordingSink sink(8);
+  run_ranks(1, [&](Communicator& communicator) {
+    ModelConfig config;
+    config.vocab_size = kVocab;
+    ScriptedEngine engine(1, 64, kVocab);
+    generate(engine, communicator, config, source, {}, &sink);
+  });
+  EXPECT_EQ(sink.rows[5], (Row{{23, 30}, reason(FinishReason::kCancelled)}));
+  EXPECT_EQ(sink.rows[6], run({{{3}, 2}}).rows[0]);
+  EXPECT_EQ(sink.rows[7], (Row{{}, reason(FinishReason::kCancelled)}));
+  EXPECT_THAT(source.wanted(), ElementsAre(1, 0, 0, -1));
 }
 
 TEST(BucketWidth, DoublesFromSixteenUpToTheCache) {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/collectives_inproc.h"
+#include "runtime/logprobs.h"
 #include "sharding/safetensors.h"
 #include "tests/runtime/scripted_engine.h"
 #include "tests/sharding/written_files.h"
@@ -19,8 +20,10 @@ class Score : public WrittenFiles {
  protected:
   // Lines on stdout for `prompts`.
   static std::string lines_of(const std::vector<std::vector<int32_t>>& prompts, const std::string& output = "",
-                              int stop_signal = 0) {
+                              int stop_signal = 0, int64_t window = 0, int64_t stride = 0) {
     Job job;
+    job.score_window = window;
+    job.score_stride = stride;
     job.output = output;
     for (const auto& ids : prompts) job.prompts.push_back({ids});
     testing::internal::CaptureStdout();
@@ -70,6 +73,26 @@ TEST_F(Score, WritesTheLogitsOfEveryPosition) {
   want[kVocab + 23] = 10;  // 7 * 3 + 2
   EXPECT_EQ(logits, want);
   EXPECT_EQ(std::filesystem::file_size(path), static_cast<uintmax_t>(entries.at("logits.1").offset) + kVocab * 4);
+}
+
+TEST_F(Score, ALongTextIsRunInWindows) {
+  // Windows of 4 tokens that begin at 0, 2 and 4: tokens 1 to 3, 4 and 5, 6.
+  const std::vector<int32_t> ids = {1, 8, 2, 9, 23, 5, 30};
+  const double likely = std::log(1 + 30 * std::exp(-10.0)), unlikely = 10 + likely;
+  double want = 0;
+  for (const auto& [begin, target] : std::vector<std::pair<int, int>>{{0, 1}, {0, 2}, {0, 3}, {2, 4}, {2, 5}, {4, 6}}) {
+    const bool hit =
+        ScriptedEngine::next_token({ids.begin() + begin, ids.begin() + target}, kVocab) == ids[static_cast<size_t>(target)];
+    want += hit ? likely : unlikely;
+  }
+  const auto line = nlohmann::json::parse(lines_of({ids}, "", 0, 4, 2));
+  EXPECT_EQ(line["tokens"], 7);
+  EXPECT_NEAR(line["nll"].get<double>(), want, 1e-6);
+  const std::string path = (dir_ / "windows.safetensors").string();
+  lines_of({ids}, path, 0, 4, 2);
+  EXPECT_EQ(read_safetensors_header(path).at("logits.0").shape, (std::vector<int64_t>{7, kVocab}));
+  const auto entry = read_safetensors_header(path).at("logits.0");
+  EXPECT_EQ(std::filesystem::file_size(path), static_cast<uintmax_t>(entry.offset) + 7 * kVocab * 4);
 }
 
 TEST_F(Score, ASignalEndsItBetweenPrompts) {

@@ -24,16 +24,32 @@ Job full_job() {
   job.threads = 3;
   job.timeout_s = 1.5;
   job.prompts = {{{1, 2, 3}, "h\u00e9\n", 7}, {{}, "", std::nullopt}};
+  PromptOptions own;
+  own.sampling.logit_bias = {{5, -1.5}};
+  own.top_logprobs = 3;
+  job.prompts[0].options = own;
+  job.prompts[0].index = 4;
+  job.prompts[0].sample = 2;
+  job.prompts[0].random_stream = 8;
+  job.prompts[1].error = "line 2: bad";
   job.max_new_tokens = 5;
   job.cache_len = 64;
   job.batch = 2;
-  job.sampling = {true, 0.7, 50, 0.9, 0.05, 1.1, 0xffffffffffffffffULL};
+  job.options.sampling = {true, 0.7, 50, 0.9, 0.05, 1.1, 0.2, 0.3, 4, {}, 0xffffffffffffffffULL};
+  job.options.stop = {"\n\n"};
+  job.options.ignore_eos = true;
+  job.prefix_cache = true;
   job.eos_token_ids = {7, 9};
-  job.stop = {"\n\n"};
   job.echo = false;
   job.format = "json";
   job.output = "out.jsonl";
+  job.output_kept_bytes = 12;
   job.stats = "stats.json";
+  job.chat_template = "/own.jinja";
+  job.system = "be short";
+  job.serve = {"0.0.0.0", 80, "key", "tiny", 5, 1000, 2.5};
+  job.score_window = 512;
+  job.score_stride = 256;
   job.bench_prompt = 16;
   job.bench_new = 8;
   job.bench_json = true;
@@ -41,14 +57,23 @@ Job full_job() {
 }
 
 constexpr char kFullJob[] =
-    R"({"job_version":2,"command":"generate","model_dir":"/models/a b","plan":{"plan":"my.yaml",)"
+    R"({"job_version":3,"command":"generate","model_dir":"/models/a b","plan":{"plan":"my.yaml",)"
     R"("overrides":["layers.*.mlp.up_proj=replicated"],"tied":1},"plans_dir":"/plans","tokenizer":"/models/tokenizer.json",)"
     R"("dtype":"bfloat16","load_format":"copy","device":"tpu","pjrt_plugin":"/lib/libtpu.so",)"
     R"("compile_cache":"/cache","dump_hlo":"/hlo","threads":3,"timeout_s":1.5,)"
-    R"("prompts":[{"ids":[1,2,3],"text":"hé\n","max_new_tokens":7},{"ids":[],"text":"","max_new_tokens":null}],)"
-    R"("max_new_tokens":5,"cache_len":64,"batch":2,"sampling":{"do_sample":true,"temperature":0.7,"top_k":50,"top_p":0.9,)"
-    R"("min_p":0.05,"repetition_penalty":1.1,"seed":18446744073709551615},"eos_token_ids":[7,9],"stop":["\n\n"],)"
-    R"("echo":false,"format":"json","output":"out.jsonl","stats":"stats.json","bench_prompt":16,"bench_new":8,"bench_json":true})";
+    R"("prompts":[{"ids":[1,2,3],"text":"hé\n","max_new_tokens":7,"options":{"sampling":{"do_sample":false,"temperature":1.0,)"
+    R"("top_k":0,"top_p":1.0,"min_p":0.0,"repetition_penalty":1.0,"presence_penalty":0.0,"frequency_penalty":0.0,)"
+    R"("no_repeat_ngram_size":0,"logit_bias":[[5,-1.5]],"seed":0},"stop":[],"ignore_eos":false,"top_logprobs":3},"index":4,)"
+    R"("sample":2,"random_stream":8,"error":""},{"ids":[],"text":"","max_new_tokens":null,"options":null,"index":0,)"
+    R"("sample":null,"random_stream":0,"error":"line 2: bad"}],)"
+    R"("max_new_tokens":5,"cache_len":64,"batch":2,"options":{"sampling":{"do_sample":true,"temperature":0.7,"top_k":50,)"
+    R"("top_p":0.9,"min_p":0.05,"repetition_penalty":1.1,"presence_penalty":0.2,"frequency_penalty":0.3,)"
+    R"("no_repeat_ngram_size":4,"logit_bias":[],"seed":18446744073709551615},"stop":["\n\n"],"ignore_eos":true,)"
+    R"("top_logprobs":null},"eos_token_ids":[7,9],"prefix_cache":true,"echo":false,"format":"json","output":"out.jsonl",)"
+    R"("output_kept_bytes":12,"stats":"stats.json","chat_template":"/own.jinja","system":"be short",)"
+    R"("serve":{"bind":"0.0.0.0","port":80,"api_key":"key","model_name":"tiny","most_waiting":5,"request_bytes":1000,)"
+    R"("request_timeout_s":2.5},)"
+    R"("score_window":512,"score_stride":256,"bench_prompt":16,"bench_new":8,"bench_json":true})";
 
 TEST(Job, WritesEveryField) {
   EXPECT_EQ(to_json(full_job()), kFullJob);
@@ -57,9 +82,11 @@ TEST(Job, WritesEveryField) {
 TEST(Job, ReadsWhatItWrites) {
   EXPECT_EQ(to_json(job_from_json(kFullJob)), kFullJob);
   const Job job = job_from_json(kFullJob);
-  EXPECT_EQ(job.sampling.seed, 0xffffffffffffffffULL);
+  EXPECT_EQ(job.options.sampling.seed, 0xffffffffffffffffULL);
   EXPECT_EQ(job.plan.tied, TiedWeights::kUntie);
   EXPECT_EQ(job.prompts[1].max_new_tokens, std::nullopt);
+  EXPECT_EQ(job.prompts[0].options->sampling.logit_bias[0].second, -1.5);
+  EXPECT_FALSE(job.prompts[1].options.has_value());
 }
 
 TEST(Job, ReplacesBrokenUtf8OfThePrompt) {
@@ -73,9 +100,9 @@ TEST(Job, RefusesAnotherVersion) {
     job_from_json(R"({"job_version":99})");
     FAIL();
   } catch (const Error& e) {
-    EXPECT_EQ(e.text(), "job: version 99 of the job is not 2\n  fix: tprun and tprun-rank must come from the same build");
+    EXPECT_EQ(e.text(), "job: version 99 of the job is not 3\n  fix: tprun and tprun-rank must come from the same build");
   }
-  EXPECT_THROW(job_from_json(R"({"job_version":2})"), Error);
+  EXPECT_THROW(job_from_json(R"({"job_version":3})"), Error);
   EXPECT_THROW(job_from_json(""), Error);
   EXPECT_THROW(job_from_json("[1"), Error);
 }

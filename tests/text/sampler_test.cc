@@ -6,6 +6,9 @@
 #include <limits>
 #include <map>
 
+#include "runtime/logit_rules.h"
+#include "runtime/logprobs.h"
+#include "runtime/stop_text.h"
 #include "sharding/error.h"
 
 namespace tp {
@@ -55,6 +58,73 @@ TEST(Sampler, RepetitionPenaltyLowersPositiveAndNegativeLogitsOnce) {
   std::vector<float> logits = {4.0f, -1.0f, -1.5f, 1.0f};
   EXPECT_EQ(Sampler(options, 0).next(logits.data(), 4, 4, {0, 0, 1, 99, -1}), 0);
   EXPECT_THAT(logits, testing::ElementsAre(2.0f, -2.0f, -1.5f, 1.0f));
+}
+
+// The logits after the rules.
+std::vector<float> ruled(const SamplingOptions& options, std::vector<float> logits, const std::vector<int32_t>& history) {
+  apply_logit_rules(logits.data(), static_cast<int64_t>(logits.size()), options, history);
+  return logits;
+}
+
+TEST(LogitRules, BiasIsAdded) {
+  SamplingOptions options;
+  options.logit_bias = {{1, 2.5}, {7, 1.0}};
+  EXPECT_THAT(ruled(options, {1.0f, 2.0f}, {}), testing::ElementsAre(1.0f, 4.5f));
+}
+
+TEST(LogitRules, PresenceCountsOnceAndFrequencyEachTime) {
+  SamplingOptions options;
+  options.presence_penalty = 0.5;
+  EXPECT_THAT(ruled(options, {1.0f, -1.0f, 3.0f}, {0, 1, 1}), testing::ElementsAre(0.5f, -1.5f, 3.0f));
+  options.frequency_penalty = 0.25;
+  EXPECT_THAT(ruled(options, {1.0f, -1.0f, 3.0f}, {0, 1, 1}), testing::ElementsAre(0.25f, -2.0f, 3.0f));
+}
+
+TEST(LogitRules, AnNgramDoesNotComeTwice) {
+  const float never = -std::numeric_limits<float>::infinity();
+  SamplingOptions options;
+  options.no_repeat_ngram_size = 3;
+  // ... 1 2 | 0 is there, and so is 1 2 | 3; the last two are 1 2.
+  EXPECT_THAT(ruled(options, {1.0f, 1.0f, 1.0f, 1.0f}, {1, 2, 0, 1, 2, 3, 1, 2}),
+              testing::ElementsAre(never, 1.0f, 1.0f, never));
+  EXPECT_THAT(ruled(options, {1.0f, 1.0f}, {1, 1}), testing::ElementsAre(1.0f, 1.0f));
+  options.no_repeat_ngram_size = 1;
+  EXPECT_THAT(ruled(options, {1.0f, 1.0f, 1.0f}, {2, 0}), testing::ElementsAre(never, 1.0f, never));
+}
+
+TEST(Logprobs, AreOfTheSoftmaxBestFirst) {
+  const std::vector<float> logits = {std::log(0.1f), std::log(0.2f), std::log(0.2f), std::log(0.5f)};
+  const TokenLogprobs found = token_logprobs(logits.data(), 4, 0, 3);
+  EXPECT_NEAR(found.chosen, std::log(0.1), 1e-6);
+  ASSERT_EQ(found.top.size(), 3u);
+  const std::vector<int32_t> ids = {found.top[0].first, found.top[1].first, found.top[2].first};
+  EXPECT_THAT(ids, testing::ElementsAre(3, 1, 2));
+  EXPECT_NEAR(found.top[0].second, std::log(0.5), 1e-6);
+  EXPECT_TRUE(token_logprobs(logits.data(), 4, 0, 0).top.empty());
+  EXPECT_EQ(token_logprobs(logits.data(), 4, 0, 9).top.size(), 4u);
+}
+
+TEST(StopText, HoldsBackWhatMayBeItsBeginning) {
+  StopText text({"END", "\n\n"});
+  EXPECT_EQ(text.push("one E"), "one ");
+  EXPECT_EQ(text.push("N"), "");
+  EXPECT_EQ(text.push("E\n"), "ENE");
+  EXPECT_EQ(text.push("x\n"), "\nx");
+  EXPECT_FALSE(text.found());
+  EXPECT_EQ(text.push("\ny"), "");
+  EXPECT_TRUE(text.found());
+  EXPECT_EQ(text.push("more"), "");
+  EXPECT_EQ(text.finish(), "");
+}
+
+TEST(StopText, TheFirstOfSeveralEndsTheText) {
+  StopText text({"bc", "ab"});
+  EXPECT_EQ(text.push("xabc"), "x");
+  StopText none({});
+  EXPECT_EQ(none.push("xabc"), "xabc");
+  StopText unfinished({"bcd"});
+  EXPECT_EQ(unfinished.push("abc"), "a");
+  EXPECT_EQ(unfinished.finish(), "bc");
 }
 
 TEST(Sampler, DrawsFollowTheSoftmax) {

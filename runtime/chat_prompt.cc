@@ -1,5 +1,6 @@
-#include "launcher/chat_prompt.h"
+#include "runtime/chat_prompt.h"
 
+#include <mutex>
 #include <utility>
 
 #include "sharding/error.h"
@@ -56,10 +57,29 @@ OrderedJson special_tokens(const Json& config) {
 
 }  // namespace
 
-ChatPrompt::ChatPrompt(fs::path model_dir, std::string file, std::string system)
-    : model_dir_(std::move(model_dir)), file_(std::move(file)), system_(std::move(system)) {}
+// What the model's directory says, read once.
+struct ChatPrompt::Files {
+  std::once_flag once;
+  Template chat_template;
+  OrderedJson special_tokens;
+};
 
-std::string ChatPrompt::text(OrderedJson messages) const {
+ChatPrompt::ChatPrompt(fs::path model_dir, std::string file, std::string system)
+    : model_dir_(std::move(model_dir)), file_(std::move(file)), system_(std::move(system)), files_(std::make_unique<Files>()) {}
+
+ChatPrompt::~ChatPrompt() = default;
+
+const ChatPrompt::Files& ChatPrompt::files() const {
+  std::call_once(files_->once, [&] {
+    const Json config = tokenizer_config(model_dir_);
+    files_->chat_template = find_template(model_dir_, file_, config);
+    files_->special_tokens = special_tokens(config);
+  });
+  return *files_;
+}
+
+std::string ChatPrompt::text(ChatRequest request) const {
+  OrderedJson& messages = request.messages;
   if (!messages.is_array() || messages.empty()) throw Error("", "`messages` is not a list of messages");
   for (const OrderedJson& message : messages) {
     if (!message.is_object() || !message.contains("role") || !message["role"].is_string())
@@ -68,13 +88,14 @@ std::string ChatPrompt::text(OrderedJson messages) const {
   if (!system_.empty() && messages[0]["role"] != "system") {
     messages.insert(messages.begin(), OrderedJson{{"role", "system"}, {"content", system_}});
   }
-  const Json config = tokenizer_config(model_dir_);
-  const Template found = find_template(model_dir_, file_, config);
-  return render_chat(found.text, found.name, messages, nullptr, true, special_tokens(config));
+  OrderedJson variables = files().special_tokens;
+  if (request.variables.is_object()) variables.update(request.variables);
+  const Template& found = files().chat_template;
+  return render_chat(found.text, found.name, messages, request.tools, request.add_generation_prompt, variables);
 }
 
 std::string ChatPrompt::text_of_user(const std::string& content) const {
-  return text(OrderedJson::array({OrderedJson{{"role", "user"}, {"content", content}}}));
+  return text({.messages = OrderedJson::array({OrderedJson{{"role", "user"}, {"content", content}}})});
 }
 
 }  // namespace tp

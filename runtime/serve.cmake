@@ -1,0 +1,12 @@
+# Requests that come while a job runs: the HTTP server and the model's side of a conversation.
+pkg_check_modules(HTTPLIB REQUIRED IMPORTED_TARGET cpp-httplib>=0.11)
+
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/serve/page.html")
+file(READ serve/page.html TPRUN_SERVE_PAGE)
+configure_file(serve/page.cc.in "${CMAKE_CURRENT_BINARY_DIR}/serve/page.cc" @ONLY)
+
+tp_library(tp_serve
+  SOURCES serve/answer.cc serve/http_server.cc serve/openai_answer.cc serve/openai_request.cc serve/request_queue.cc serve/run_chat.cc
+    serve/run_serve.cc serve/serve_counts.cc serve/shared_source.cc "${CMAKE_CURRENT_BINARY_DIR}/serve/page.cc"
+  LINK tp_model tp_text)
+target_link_libraries(tp_serve PRIVATE PkgConfig::HTTPLIB)
