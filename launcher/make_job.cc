@@ -5,6 +5,7 @@
 
 #include "launcher/checked_model.h"
 #include "launcher/libtpu.h"
+#include "launcher/options_environment.h"
 #include "launcher/program_path.h"
 #include "launcher/prompts.h"
 #include "launcher/resume.h"
@@ -94,16 +95,18 @@ std::string model_name(const std::string& given) {
 void settle_conversation(const Options& options, CheckedJob& checked) {
   Job& job = checked.job;
   job.chat_template = absolute(options.text("chat-template"));
-  job.system = options.text("system");
+  const std::string system = options.text("system");
   if (job.command == "chat" || !job.chat_template.empty())
-    ChatPrompt(job.model_dir, job.chat_template, job.system).text_of_user("Hello");
+    ChatPrompt(job.model_dir, job.chat_template, system).text_of_user("Hello");
+  // In a conversation the terminal keeps the messages, and the user may change this one.
+  if (job.command == "serve") job.system = system;
   if (job.command == "chat" && job.tokenizer.empty())
     throw Error("chat", "needs a tokenizer, and the model directory has no tokenizer.json", "--tokenizer DIR|FILE");
   // Without a word about it an answer may use what the cache has left.
   if (checked.settings.max_new_tokens_by_default) job.max_new_tokens = 0;
   job.serve = {options.text("bind"),
                *options.count("port"),
-               options.text("api-key"),
+               options.given("api-key") ? options.text("api-key") : environment("TPRUN_API_KEY").value_or(""),
                model_name(options.text("model")),
                *options.count("max-queue"),
                *options.count("request-bytes"),

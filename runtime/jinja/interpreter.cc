@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "runtime/jinja/builtins.h"
+#include "runtime/jinja/loop_value.h"
 #include "runtime/jinja/operators.h"
 
 namespace tp::jinja {
@@ -14,41 +15,11 @@ constexpr int64_t kMostSteps = 20'000;
 constexpr int64_t kMostSteps = 20'000'000;
 #endif
 constexpr int kDeepestCall = 100;
+// What a recursive loop does when it is called; no name of a template is spelled like this.
+constexpr const char* kLoopCall = "()";
 
 ScopePtr inside(const ScopePtr& parent) {
   return std::make_shared<Scope>(Scope{{}, parent});
-}
-
-// What a loop's body sees as `loop`. `previous` is shared by the rounds, for loop.changed().
-Value loop_value(const List& items, size_t index, int64_t depth, const std::shared_ptr<std::optional<Value>>& previous) {
-  const auto size = static_cast<int64_t>(items.size());
-  const auto at = static_cast<int64_t>(index);
-  Dict loop;
-  loop.items = {{"index", at + 1},
-                {"index0", at},
-                {"revindex", size - at},
-                {"revindex0", size - at - 1},
-                {"first", at == 0},
-                {"last", at == size - 1},
-                {"length", size},
-                {"depth", depth},
-                {"depth0", depth - 1},
-                {"previtem", at > 0 ? items[index - 1] : Value(Undefined{"there is no previous item"})},
-                {"nextitem", at + 1 < size ? items[index + 1] : Value(Undefined{"there is no next item"})}};
-  loop.set("cycle", Function{"cycle", [index](const Arguments& arguments) {
-                               if (arguments.positional.empty()) throw Fault{"no items for cycling given"};
-                               return arguments.positional[index % arguments.positional.size()];
-                             }});
-  // What it remembers may be the loop itself.
-  const std::weak_ptr<std::optional<Value>> remembered = previous;
-  loop.set("changed", Function{"changed", [remembered](const Arguments& arguments) {
-                                 const auto last = remembered.lock();
-                                 const Value now(arguments.positional);
-                                 const bool changed = !last || !last->has_value() || !equal(**last, now);
-                                 if (last) *last = now;
-                                 return Value(changed);
-                               }});
-  return Value::name_space(std::move(loop));
 }
 
 }  // namespace
@@ -142,7 +113,16 @@ Interpreter::Flow Interpreter::run_if(const Statement& s, const ScopePtr& scope,
 }
 
 Interpreter::Flow Interpreter::run_for(const Statement& s, const ScopePtr& scope, std::string& out) {
-  List items = items_of(evaluate(*s.expression, scope));
+  int64_t depth = 1;
+  if (const Value outer = name_of("loop", scope); outer.is_namespace()) {
+    const Value* outer_depth = outer.name_space().attributes.find("depth");
+    if (outer_depth && outer_depth->is_int()) depth = outer_depth->integer() + 1;
+  }
+  run_loop(s, items_of(evaluate(*s.expression, scope)), depth, scope, out);
+  return Flow::kNext;
+}
+
+void Interpreter::run_loop(const Statement& s, List items, int64_t depth, const ScopePtr& scope, std::string& out) {
   if (s.condition) {
     List kept;
     for (const Value& item : items) {
@@ -154,21 +134,33 @@ Interpreter::Flow Interpreter::run_for(const Statement& s, const ScopePtr& scope
   }
   if (items.empty()) {
     if (s.bodies.size() > 1) execute(s.bodies[1], scope, out);
-    return Flow::kNext;
-  }
-  int64_t depth = 1;
-  if (const Value outer = name_of("loop", scope); outer.is_namespace()) {
-    const Value* outer_depth = outer.name_space().attributes.find("depth");
-    if (outer_depth && outer_depth->is_int()) depth = outer_depth->integer() + 1;
+    return;
   }
   const auto previous = std::make_shared<std::optional<Value>>();
   for (size_t i = 0; i < items.size(); ++i) {
     const ScopePtr round = inside(scope);
     assign(s.target, items[i], round);
-    round->values["loop"] = loop_value(items, i, depth, previous);
+    Value loop = loop_value(items, i, depth, previous);
+    if (s.recursive) loop.name_space().attributes.set(kLoopCall, loop_call(s, depth, scope));
+    round->values["loop"] = std::move(loop);
     if (execute(s.bodies[0], round, out) == Flow::kBreak) break;
   }
-  return Flow::kNext;
+}
+
+// loop(items) of a recursive loop: the text of the loop over these items, one level deeper.
+Value Interpreter::loop_call(const Statement& s, int64_t depth, const ScopePtr& scope) {
+  const std::weak_ptr<Scope> seen = scope;
+  return Function{"loop", [this, &s, depth, seen](const Arguments& arguments) {
+                    const ScopePtr defined_in = seen.lock();
+                    if (!defined_in || arguments.positional.size() != 1)
+                      throw Fault{"loop() takes the items of its next level"};
+                    if (depth_ == kDeepestCall) throw Fault{"loops call each other too deep"};
+                    ++depth_;
+                    std::string text;
+                    run_loop(s, items_of(arguments.positional[0]), depth + 1, defined_in, text);
+                    --depth_;
+                    return Value(text);
+                  }};
 }
 
 void Interpreter::run_with(const Statement& s, const ScopePtr& scope, std::string& out) {
@@ -346,8 +338,12 @@ Value Interpreter::condition_of(const Expression& e, const ScopePtr& scope) {
 }
 
 Value Interpreter::call_of(const Expression& e, const ScopePtr& scope) {
-  const Value callee = evaluate(*e.parts[0], scope);
+  Value callee = evaluate(*e.parts[0], scope);
   const Arguments arguments = arguments_of(e.arguments, scope);
+  if (callee.is_namespace()) {
+    const Value* of_loop = callee.name_space().attributes.find(kLoopCall);
+    if (of_loop != nullptr) callee = *of_loop;
+  }
   if (!defined(callee).is_function()) throw Fault{object_name(callee) + " is not callable"};
   return callee.function().call(arguments);
 }

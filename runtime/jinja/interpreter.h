@@ -29,6 +29,8 @@ class Interpreter {
   Flow execute(const Statement& statement, const ScopePtr& scope, std::string& out);
   Flow run_if(const Statement& statement, const ScopePtr& scope, std::string& out);
   Flow run_for(const Statement& statement, const ScopePtr& scope, std::string& out);
+  Value loop_call(const Statement& statement, int64_t depth, const ScopePtr& scope);
+  void run_loop(const Statement& statement, List items, int64_t depth, const ScopePtr& scope, std::string& out);
   void run_with(const Statement& statement, const ScopePtr& scope, std::string& out);
   void run_call_block(const Statement& statement, const ScopePtr& scope, std::string& out);
   std::string inner_text(const Body& body, const ScopePtr& scope);

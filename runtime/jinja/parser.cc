@@ -107,7 +107,7 @@ class Parser : public ExpressionParser {
     if (!skip_name("in")) unexpected("`in`");
     node->expression = for_items();
     if (skip_name("if")) node->condition = expression();
-    if (is_name("recursive")) fail("recursive loops are not supported");
+    node->recursive = skip_name("recursive");
     end_block();
     ++loops_;
     node->bodies.push_back(statements({"endfor", "else"}));

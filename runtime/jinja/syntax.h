@@ -64,7 +64,7 @@ enum class StatementKind {
   kText,         // text
   kPrint,        // expression
   kIf,           // conditions[i] with bodies[i]; one body more for else
-  kFor,          // target in expression [if condition]; bodies[0], bodies[1] = else
+  kFor,          // target in expression [if condition] [recursive]; bodies[0], bodies[1] = else
   kSet,          // target = expression
   kSetBlock,     // target = bodies[0], through the filters of `expression` (may be null)
   kMacro,        // name(parameters), bodies[0]
@@ -87,6 +87,7 @@ struct Statement {
   std::vector<Parameter> parameters;
   std::vector<std::pair<Target, ExpressionPtr>> sets;
   std::vector<Body> bodies;
+  bool recursive = false;
 };
 
 }  // namespace tp::jinja

@@ -72,6 +72,8 @@ def main():
     check("/reset forgets", (code, twice) == (0, first * 2), twice)
     code, other = piped(short, "What is a chip?\nWhat is a chip?\n")
     check("the conversation goes on without it", code == 0 and other.startswith(first), other)
+    code, told = piped(short + ["--system", "Speak of ovens."], "What is a chip?\n/system\nWhat is a chip?\n")
+    check("/system changes and drops the system message", code == 0 and told.endswith(first) and not told.startswith(first), told)
     code, lines = piped(short, "What is\\\na chip?\n")
     block = piped(short, '"""\nWhat is\na chip?\n"""\n')
     check("two ways to write several lines", (code, lines) == block, (lines, block))

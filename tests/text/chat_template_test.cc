@@ -96,6 +96,18 @@ TEST(Jinja, HasTheFiltersTestsAndMethodsOfPublishedTemplates) {
   for (const Case& c : cases) EXPECT_EQ(rendered(c.text), c.expected) << c.text;
 }
 
+TEST(Jinja, LoopsMayGoDownIntoTheirItems) {
+  const char* tree = "{% set tree = [{'n':'a','c':[{'n':'b','c':[]},{'n':'c','c':[{'n':'d','c':[]}]}]},{'n':'e','c':[]}] %}";
+  EXPECT_EQ(rendered(std::string(tree) +
+                     "{% for x in tree recursive %}{{ loop.depth }}{{ x.n }}{% if x.c %}({{ loop(x.c) }}){% endif %}"
+                     "{% if not loop.last %},{% endif %}{% endfor %}"),
+            "1a(2b,2c(3d)),1e");
+  EXPECT_EQ(error_of("{% for x in [1] recursive %}{{ loop([1]) }}{% endfor %}"),
+            "chat_template.jinja:1:36: loops call each other too deep");
+  EXPECT_EQ(error_of("{% for x in [1] %}{{ loop([1]) }}{% endfor %}"),
+            "chat_template.jinja:1:26: 'Namespace object' is not callable");
+}
+
 TEST(Jinja, TellsWhereATemplateIsWrong) {
   EXPECT_EQ(error_of("a\n{% include 'x' %}"), "chat_template.jinja:2:4: the statement `include` is not supported");
   EXPECT_EQ(error_of("{{ 'x'|nofilter }}"), "chat_template.jinja:1:8: No filter named 'nofilter'.");
