@@ -49,15 +49,79 @@ std::vector<int> affinity_mask() {
   return {0};
 }
 
-// CPUs that a cgroup's quota pays for; 0 = no limit.
-double quota_cpus(const std::string& root) {
-  std::ifstream v2(root + "/sys/fs/cgroup/cpu.max");
+// CPUs that the quota of one cgroup pays for; 0 = no limit.
+double quota_of(const std::filesystem::path& group) {
+  std::ifstream v2(group / "cpu.max");
   std::string quota;
   double period = 0;
   if (v2 >> quota >> period && quota != "max" && period > 0) return std::atof(quota.c_str()) / period;
-  const int v1 = read_int(root + "/sys/fs/cgroup/cpu/cpu.cfs_quota_us", -1);
-  const int v1_period = read_int(root + "/sys/fs/cgroup/cpu/cpu.cfs_period_us", 0);
+  const int v1 = read_int(group / "cpu.cfs_quota_us", -1);
+  const int v1_period = read_int(group / "cpu.cfs_period_us", 0);
   return v1 > 0 && v1_period > 0 ? static_cast<double>(v1) / v1_period : 0;
+}
+
+// The tightest quota of this process's cgroup and those that it lies in. In a container they are mounted as the root.
+double quota_cpus(const std::string& root) {
+  double tightest = 0;
+  const auto consider = [&](const std::filesystem::path& mount, std::filesystem::path group) {
+    for (;; group = group.parent_path()) {
+      const double quota = quota_of(mount / group.relative_path());
+      if (quota > 0 && (tightest == 0 || quota < tightest)) tightest = quota;
+      if (!group.has_relative_path()) return;
+    }
+  };
+  consider(root + "/sys/fs/cgroup", "/");
+  consider(root + "/sys/fs/cgroup/cpu", "/");
+  std::ifstream groups(root + "/proc/self/cgroup");
+  for (std::string line; std::getline(groups, line);) {
+    // "0::/a/b" (v2) or "4:cpu,cpuacct:/a/b" (v1)
+    const size_t first = line.find(':'), second = line.find(':', first + 1);
+    if (first == std::string::npos || second == std::string::npos) continue;
+    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
+    const bool v2 = controllers == ",,";
+    if (v2 || controllers.find(",cpu,") != std::string::npos)
+      consider(root + (v2 ? "/sys/fs/cgroup" : "/sys/fs/cgroup/cpu"), line.substr(second + 1));
+  }
+  return tightest;
+}
+
+using Cores = std::vector<std::vector<int>>;  // CPUs of each core
+
+struct Share {
+  std::vector<int> cpus;
+  size_t smallest = 0;  // CPUs of the rank that gets the fewest
+};
+
+// The part of one of `size` ranks: equally many whole cores for each.
+Share share_of(const Cores& cores, int index, int size) {
+  const size_t part = cores.size() / static_cast<size_t>(size);
+  Share share;
+  for (int i = 0; i < size; ++i) {
+    size_t count = 0;
+    for (size_t c = part * static_cast<size_t>(i); c < part * static_cast<size_t>(i + 1); ++c) {
+      count += cores[c].size();
+      if (i == index) share.cpus.insert(share.cpus.end(), cores[c].begin(), cores[c].end());
+    }
+    share.smallest = i == 0 ? count : std::min(share.smallest, count);
+  }
+  return share;
+}
+
+// Ranks spread over the NUMA nodes, each within one of them.
+Share numa_share(const std::vector<Cores>& nodes, int local_rank, int local_size) {
+  const auto node_of = [&](int rank) { return static_cast<size_t>(rank) * nodes.size() / static_cast<size_t>(local_size); };
+  Share mine;
+  for (size_t node = 0; node < nodes.size(); ++node) {
+    std::vector<int> ranks;
+    for (int rank = 0; rank < local_size; ++rank) {
+      if (node_of(rank) == node) ranks.push_back(rank);
+    }
+    const auto own = std::find(ranks.begin(), ranks.end(), local_rank);
+    const Share share = share_of(nodes[node], static_cast<int>(own - ranks.begin()), static_cast<int>(ranks.size()));
+    if (own != ranks.end()) mine.cpus = share.cpus;
+    mine.smallest = node == 0 ? share.smallest : std::min(mine.smallest, share.smallest);
+  }
+  return mine;
 }
 
 }  // namespace
@@ -85,32 +149,30 @@ int usable_cores(const std::vector<Cpu>& cpus, const std::string& root) {
 }
 
 std::vector<int> cpus_of_rank(const std::vector<Cpu>& cpus, int local_rank, int local_size, int threads) {
-  std::vector<std::vector<int>> cores;
+  Cores cores;
+  std::vector<Cores> nodes;
   const Cpu* last = nullptr;
   for (const Cpu& cpu : cpus) {
-    const bool same = last != nullptr && last->package == cpu.package && last->core == cpu.core;
-    if (!same) cores.emplace_back();
+    if (last == nullptr || last->numa != cpu.numa) nodes.emplace_back();
+    if (last == nullptr || last->package != cpu.package || last->core != cpu.core) {
+      cores.emplace_back();
+      nodes.back().emplace_back();
+    }
     cores.back().push_back(cpu.id);
+    nodes.back().back().push_back(cpu.id);
     last = &cpu;
   }
-  const size_t share = cores.size() / static_cast<size_t>(local_size);
-  std::vector<int> mine;
-  for (size_t i = share * static_cast<size_t>(local_rank); i < share * static_cast<size_t>(local_rank + 1); ++i) {
-    mine.insert(mine.end(), cores[i].begin(), cores[i].end());
-  }
   // Every rank must come to the same answer, so the smallest share decides, not this one's.
-  size_t smallest = share == 0 ? 0 : cpus.size();
-  for (int r = 0; share > 0 && r < local_size; ++r) {
-    size_t count = 0;
-    for (size_t i = share * static_cast<size_t>(r); i < share * static_cast<size_t>(r + 1); ++i) count += cores[i].size();
-    smallest = std::min(smallest, count);
+  const auto enough = static_cast<size_t>(std::max(1, threads));
+  Share mine;
+  if (nodes.size() > 1 && static_cast<size_t>(local_size) >= nodes.size()) mine = numa_share(nodes, local_rank, local_size);
+  if (mine.smallest < enough) mine = share_of(cores, local_rank, local_size);
+  if (mine.smallest < enough) {
+    mine.cpus.clear();
+    for (const Cpu& cpu : cpus) mine.cpus.push_back(cpu.id);
   }
-  if (smallest < static_cast<size_t>(std::max(1, threads))) {
-    mine.clear();
-    for (const Cpu& cpu : cpus) mine.push_back(cpu.id);
-  }
-  std::sort(mine.begin(), mine.end());
-  return mine;
+  std::sort(mine.cpus.begin(), mine.cpus.end());
+  return mine.cpus;
 }
 
 void bind_to_cpus(const std::vector<int>& cpus) {

@@ -18,11 +18,13 @@ struct Cpu {
 // together. `root` prefixes /sys, for tests.
 std::vector<Cpu> usable_cpus(const std::string& root = "");
 
-// Cores among them (a core with two hyperthreads counts once), at most what the cgroup's CPU quota pays for; at least 1.
+// Cores among them (a core with two hyperthreads counts once), at most what the CPU quotas of its cgroups pay for; at
+// least 1. `root` prefixes /sys and /proc, for tests.
 int usable_cores(const std::vector<Cpu>& cpus, const std::string& root = "");
 
-// CPUs of rank `local_rank` of `local_size`: equal, contiguous, disjoint shares of whole cores when every rank can have
-// `threads` CPUs of its own; otherwise all CPUs for everybody, since a mask smaller than the threads makes them take turns.
+// CPUs of rank `local_rank` of `local_size`: disjoint shares of whole cores, within one NUMA node where there are several, when
+// every rank can have `threads` CPUs of its own that way; otherwise equal shares across the nodes; otherwise all CPUs for
+// everybody, since a mask smaller than the threads makes them take turns.
 std::vector<int> cpus_of_rank(const std::vector<Cpu>& cpus, int local_rank, int local_size, int threads);
 
 // Binds the calling process. Throws Error when the kernel refuses.

@@ -21,7 +21,7 @@ Console::Console(ConsoleOptions options) : options_(std::move(options)) {
   if (options_.log_dir.empty()) return;
   std::error_code error;
   std::filesystem::create_directories(options_.log_dir, error);
-  for (int rank = 0; rank < options_.world_size; ++rank) {
+  for (int rank = options_.first_rank; rank < options_.first_rank + options_.ranks; ++rank) {
     for (int stream = 0; stream < 2; ++stream) {
       const auto path = options_.log_dir / ("rank_" + std::to_string(rank) + (stream == 0 ? ".stdout.log" : ".stderr.log"));
       const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
@@ -71,6 +71,7 @@ void Console::put_line(int rank, const std::string& host, std::string_view line)
   std::string prefix = "[" + host + ":" + std::to_string(rank) + "] ";
   if (options_.color) prefix = "\033[" + std::to_string(31 + rank % 6) + "m" + prefix + "\033[0m";
   err_.write(prefix + std::string(line) + "\n");
+  shown_last_ = rank;
 }
 
 void Console::end_rank(int rank, const std::string& host) {
@@ -81,11 +82,14 @@ void Console::end_rank(int rank, const std::string& host) {
 }
 
 void Console::note(const std::string& text) {
-  if (!options_.quiet) err_.write("tprun: " + text + "\n");
+  if (options_.quiet) return;
+  err_.write("tprun: " + text + "\n");
+  shown_last_ = -1;
 }
 
 void Console::error(const std::string& text) {
   err_.write("tprun: error: " + text + "\n");
+  shown_last_ = -1;
 }
 
 std::vector<std::string> Console::last_lines(int rank) const {

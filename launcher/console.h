@@ -17,7 +17,7 @@ struct ConsoleOptions {
   bool tee = false;
   bool color = false;             // standard error is a terminal
   std::filesystem::path log_dir;  // empty = no files
-  int world_size = 1;
+  int first_rank = 0, ranks = 1;  // those whose streams come here
 };
 
 // Where the ranks' streams go. Standard output of rank 0 is passed on byte for byte and nothing else is ever written there.
@@ -32,6 +32,8 @@ class Console {
   void note(const std::string& text);                // "tprun: TEXT", not with --quiet
   void error(const std::string& text);               // "tprun: error: TEXT"
   std::vector<std::string> last_lines(int rank) const;
+  // True when the last line on the console is this rank's.
+  bool spoke_last(int rank) const { return shown_last_ == rank; }
 
   bool full() const { return out_.full() || err_.full(); }
   bool output_broken() const { return out_.broken(); }
@@ -49,6 +51,7 @@ class Console {
 
   ConsoleOptions options_;
   std::map<int, RankLog> ranks_;
+  int shown_last_ = -1;  // rank of the last line on the console; -1 = tprun's own
   OutputSink out_{1}, err_{2};
 };
 

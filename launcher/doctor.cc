@@ -15,6 +15,7 @@
 #include "launcher/chips.h"
 #include "launcher/device_choice.h"
 #include "launcher/launch_settings.h"
+#include "launcher/libtpu.h"
 #include "launcher/mpi_command.h"
 #include "launcher/options_environment.h"
 #include "launcher/program_path.h"
@@ -70,6 +71,15 @@ Finding look_at_cores(const LaunchSettings& settings) {
   return {"cores", text, crowded ? "more threads than CPUs: fewer ranks, or --threads" : ""};
 }
 
+Finding look_at_slots(const LaunchSettings& settings) {
+  std::string text = std::to_string(settings.world_size()) + (settings.world_size() == 1 ? " rank" : " ranks");
+  for (const HostSlots& host : settings.hosts) text += ", " + host.name + ":" + std::to_string(host.slots);
+  if (settings.place.nnodes > 1)
+    text += ", " + std::to_string(settings.nproc) + " of them on this host, number " +
+            std::to_string(settings.place.node_rank) + " of " + std::to_string(settings.place.nnodes);
+  return {"slots", text, ""};
+}
+
 Finding look_at_shm(int nproc) {
   struct statvfs info {};
   if (statvfs("/dev/shm", &info) != 0) return {"shm", "/dev/shm is missing", "mount a tmpfs there (docker run --shm-size=1g)"};
@@ -119,6 +129,14 @@ Finding look_at_chips(const LaunchSettings& settings, const std::string& root) {
   return {"chips", text, mend};
 }
 
+// The plugin that the ranks would load, tried in a process of its own.
+Finding look_at_plugin(const LaunchSettings& settings) {
+  if (!settings.pjrt_plugin.empty()) return {"plugin", settings.pjrt_plugin + " can be loaded", ""};
+  const std::string libtpu = find_libtpu();
+  require_pjrt_plugin(libtpu);
+  return {"plugin", "libtpu " + libtpu + " can be loaded", ""};
+}
+
 Finding look_at_lock() {
   const LibtpuLock lock = libtpu_lock();
   if (!lock.exists) return {"lock", "no /tmp/libtpu_lockfile", ""};
@@ -143,11 +161,13 @@ std::vector<Finding> examine_host(const Options& options) {
     settings = launch_settings(options, whole_environment());
     return Finding{"launch", settings.device.note.empty() ? "device " + settings.device.device : settings.device.note, ""};
   }));
+  findings.push_back(look_at_slots(settings));
   findings.push_back(guarded("cores", [&] { return look_at_cores(settings); }));
   findings.push_back(look_at_shm(settings.nproc));
   findings.push_back(look_at_memlock(settings.device.device == "tpu"));
   findings.push_back(look_at_interfaces(options.text("interface")));
   findings.push_back(look_at_chips(settings, options.text("host-root")));
+  if (settings.device.device == "tpu") findings.push_back(guarded("plugin", [&] { return look_at_plugin(settings); }));
   findings.push_back(look_at_lock());
   return findings;
 }

@@ -63,7 +63,8 @@ JobResult judge_job(const JobFacts& facts) {
   } else if (facts.timed_out) {
     result.code = 1;
     result.error = "--timeout: after " + std::to_string(static_cast<int64_t>(facts.timeout_s)) +
-                   " s these ranks had not started: " + missing_ranks(facts) + said(facts.mpirun_output);
+                   " s these ranks had not started: " + missing_ranks(facts) +
+                   (facts.control.empty() ? "" : "; they were to report to " + facts.control) + said(facts.mpirun_output);
   } else if (const RankFacts* failed = first_failure(facts, false)) {
     result.code = failed->exit->code;
     result.error = failure_text(*failed);

@@ -13,7 +13,7 @@ struct RankFacts {
   int rank = 0;
   std::string host;  // empty: it never reported in
   std::optional<RankExit> exit;
-  std::vector<std::string> last_lines;
+  std::vector<std::string> last_lines;  // empty also when they are the last that was shown
 };
 
 struct JobFacts {
@@ -25,6 +25,7 @@ struct JobFacts {
   int mpirun_code = 0;
   std::string mpirun_output;
   double timeout_s = 0;
+  std::string control;  // where ranks on other hosts report in; empty on one host
   std::vector<RankFacts> ranks;
 };
 

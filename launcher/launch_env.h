@@ -7,20 +7,19 @@
 
 #include "launcher/chips.h"
 #include "launcher/control.h"
+#include "launcher/node_place.h"
 #include "launcher/port_lease.h"
 
 namespace tp {
 
-using Environment = std::map<std::string, std::string>;
-
 // Everything that decides the environment of a job's ranks.
 struct LaunchEnvRequest {
   int nproc = 1;  // ranks on this host
-  bool nproc_given = false;
-  std::optional<int> nnodes, node_rank, master_port;  // options
-  std::string master_addr;                            // option; empty = not given
-  bool tpu = false;                                   // --device tpu
-  bool check_counts = true;                           // off with an explicit plugin and no chip
+  NodePlace place;
+  std::optional<int> master_port;  // option
+  std::string master_addr;         // option; empty = not given
+  bool tpu = false;                // --device tpu
+  bool check_counts = true;        // off with an explicit plugin and no chip
   HostChips chips;
   std::string pjrt_plugin;  // absolute path; empty = not given
   Environment preset;       // the environment of tprun; what is already set wins
@@ -32,12 +31,11 @@ struct LaunchEnv {
   std::vector<Environment> ranks;  // of each local rank, beside the common ones
   std::vector<std::string> notes;  // variables of another job that contradict this one
   std::vector<PortLease> leases;
-  int nnodes = 1, node_rank = 0;
 };
 
-// One host: addresses are localhost:<free port>. Several hosts (more than one name in TPU_WORKER_HOSTNAMES, nnodes > 1 or
-// JOB_COMPLETION_INDEX): host:base+i with TORCH_TPU_BASE_PORT, MASTER_ADDR the first host, MASTER_PORT 29500. What is preset is
-// checked: number and form of addresses, duplicates, the topology's product, ports that are taken. Throws Error.
+// One host: addresses are localhost:<free port>. One of several: host:base+i with TORCH_TPU_BASE_PORT, MASTER_ADDR the first
+// host, MASTER_PORT 29500. What is preset is checked: number and form of addresses, duplicates, the topology's product, ports
+// of this host that are taken. Throws Error.
 LaunchEnv make_launch_env(const LaunchEnvRequest& request);
 
 // Where a rank is, as torchrun tells it: RANK, LOCAL_RANK, LOCAL_WORLD_SIZE, GROUP_RANK (its host's number). `places` are all

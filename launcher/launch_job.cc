@@ -44,15 +44,32 @@ void add_own_variables(const Environment& preset, const LaunchSettings& settings
   }
 }
 
+// The network that the user named, for the layers above MPI: the store that ranks meet at, and a program's own process groups.
+void add_interface(const Options& options, const LaunchSettings& settings, const Environment& preset, Launch& launch) {
+  Environment& common = launch.env.common;
+  const Network& network = launch.networks[0];
+  if (!preset.contains("GLOO_SOCKET_IFNAME")) common["GLOO_SOCKET_IFNAME"] = network.interface;
+  const bool named = !options.text("master-addr").empty() || preset.contains("MASTER_ADDR") || settings.place.several;
+  if (!named) {
+    common["MASTER_ADDR"] = network.address;
+  } else if (!may_lead_to(launch.networks, common.at("MASTER_ADDR"))) {
+    throw Error(
+        "--interface",
+        options.text("interface") + " (" + network.subnet + ") does not lead to MASTER_ADDR " + common.at("MASTER_ADDR"),
+        "an address of that network for --master-addr, or the network that leads there");
+  }
+}
+
 Launch make_launch(const Options& options, const LaunchSettings& settings, const Environment& preset) {
   Launch launch;
   launch.env = make_launch_env(launch_env_request(options, settings, preset));
-  if (launch.env.nnodes > 1)
-    throw Error("--nnodes", "this version does not meet other launchers", "--host or --hostfile, from one host");
-  // Where a rank is, it is told once it has reported in.
-  for (const char* name : {"LOCAL_WORLD_SIZE", "GROUP_RANK"}) launch.env.common.erase(name);
   const std::string interface = options.text("interface");
+  // Where a rank is, it is told once it has reported in; one of several tpruns knows by itself.
+  if (!settings.place.several) {
+    for (const char* name : {"LOCAL_WORLD_SIZE", "GROUP_RANK"}) launch.env.common.erase(name);
+  }
   if (!interface.empty() || !settings.hosts.empty()) launch.networks = networks_between_hosts(interface);
+  if (!interface.empty()) add_interface(options, settings, preset, launch);
   if (settings.hosts.empty()) return launch;
   launch.env.leases.push_back(PortLease::any());
   launch.control = "tcp:";
@@ -71,7 +88,7 @@ void add_mpi_command(const Options& options, const LaunchSettings& settings, con
   const bool root = require_root_opt_in(geteuid(), options.flag("allow-run-as-root"), environment("OMPI_ALLOW_RUN_AS_ROOT"),
                                         environment("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"));
   MpiRequest request;
-  request.nproc = settings.world_size();
+  request.nproc = settings.ranks_started();
   request.cores = settings.cores;
   request.grace_s = settings.grace_s;
   request.interface = options.text("interface");
@@ -100,6 +117,12 @@ Environment chip_environment(const LaunchEnv& env, const Environment& preset, in
   return chip;
 }
 
+// Ranks of the runtime that several tpruns start meet at rank 0's store; see rank_main.cc.
+void add_store(const LaunchSettings& settings, RankStart& start) {
+  for (const char* name : {"MASTER_ADDR", "MASTER_PORT", "RANK", "WORLD_SIZE"}) start.argv.push_back(start.env.at(name));
+  start.argv.push_back(std::to_string(settings.timeout_s));
+}
+
 void print_dry_run(const Launch& launch, const std::vector<std::string>& program) {
   const auto print = [](const char* title, const Environment& variables) {
     std::printf("# %s\n", title);
@@ -116,7 +139,7 @@ void print_dry_run(const Launch& launch, const std::vector<std::string>& program
 int run_on_ranks(const Options& options, const LaunchSettings& settings, const std::vector<std::string>& program,
                  const std::optional<std::string>& input) {
   const Environment preset = whole_environment();
-  require_started_once(preset);
+  require_started_once(preset, settings.place.several);
   Launch launch = make_launch(options, settings, preset);
   if (options.flag("dry-run")) {
     const std::string runtime_dir = "/dev/shm/tprun-JOB";
@@ -129,20 +152,26 @@ int run_on_ranks(const Options& options, const LaunchSettings& settings, const s
   JobGuard guard;
   add_mpi_command(options, settings, guard.runtime_dir(), launch);
   add_own_variables(preset, settings, guard.runtime_dir(), launch);
-  Console console({options.flag("quiet"), options.flag("tee"), isatty(2) == 1, options.text("log-dir"), settings.world_size()});
+  const int first_rank = settings.place.node_rank * settings.nproc;
+  Console console({options.flag("quiet"), options.flag("tee"), isatty(2) == 1, options.text("log-dir"), first_rank,
+                   settings.ranks_started()});
   SuperviseRequest request;
   request.mpi = launch.mpi;
   request.job_id = guard.job_id();
-  request.world_size = settings.world_size();
+  request.first_rank = first_rank;
+  request.world_size = settings.ranks_started();
   request.timeout_s = settings.timeout_s;
   request.grace_s = settings.grace_s;
   request.input = input;
+  if (first_rank > 0 && !input) request.input = "";  // a program's input is rank 0's
   request.control = launch.control;
   // A program after `--` brings torch_tpu, which exports these by itself.
   const bool on_chips = settings.device.device == "tpu" && !options.has_program;
   request.start_of = [&](const std::vector<RankHello>& places, size_t rank) {
     RankStart start{program, launch.env.common, launch.unset, settings.threads};
-    start.env.merge(place_environment(places, rank));
+    Environment place = settings.place.several ? launch.env.ranks[rank] : place_environment(places, rank);
+    start.env.merge(place);
+    if (settings.place.several && !options.has_program) add_store(settings, start);
     if (on_chips) start.env.merge(chip_environment(launch.env, preset, places[rank].local_rank));
     return start;
   };

@@ -13,13 +13,31 @@ namespace tp {
 namespace {
 
 constexpr int kMostRanks = 4096, kMostThreads = 4096;
+constexpr int kDevicesPerHost = 8;  // torch_tpu's guess when nothing tells
+constexpr const char* kDevicesVariable = "TORCH_TPU_DEVICES_PER_HOST";
 constexpr int64_t kLargestHostfile = int64_t{16} << 20;
 
-int rank_count(const Options& options, const LaunchSettings& settings) {
+std::optional<int> number(const Options& options, const char* name) {
+  if (!options.given(name)) return std::nullopt;
+  const int64_t value = *options.count(name);
+  if (value > 1000000) throw Error("--" + std::string(name), std::to_string(value) + " is too large", "");
+  return static_cast<int>(value);
+}
+
+// Without --nproc-per-node. A host of a slice may be told by torch_tpu's own variable.
+int default_rank_count(const LaunchSettings& settings, const Environment& preset) {
+  const int devices = settings.chips.device_count();
+  if (settings.device.device != "tpu") return 1;
+  if (!settings.place.several) return devices > 0 ? devices : 1;
+  if (const auto told = preset_number(preset, kDevicesVariable)) return *told;
+  return devices > 0 ? devices : kDevicesPerHost;
+}
+
+int rank_count(const Options& options, const LaunchSettings& settings, const Environment& preset) {
   const bool tpu = settings.device.device == "tpu";
   const int devices = settings.chips.device_count();
   const std::string text = options.text("nproc-per-node");
-  if (!settings.nproc_given) return tpu && devices > 0 ? devices : 1;
+  if (!settings.nproc_given) return default_rank_count(settings, preset);
   if (text == "auto") {
     if (tpu && devices == 0) throw Error("--nproc-per-node", "auto: no chip was found to count", "give a number");
     return tpu ? devices : settings.cores;
@@ -68,6 +86,18 @@ void settle_device(const Options& options, const Environment& preset, LaunchSett
   settings.device = choose_device(options.text("device"), settings.chips, preset, !settings.pjrt_plugin.empty(), root);
 }
 
+// Hosts that are listed are all started from here, and --nnodes only counts them.
+void settle_place(const Options& options, const Environment& preset, LaunchSettings& settings) {
+  const NodeOptions given{number(options, "nnodes"), number(options, "node-rank")};
+  if (given.nnodes == 0) throw Error("--nnodes", "`0` is not a number of hosts", "1 or more");
+  if (options.given("host") || options.given("hostfile")) return;
+  settings.place = find_node_place(given, settings.device.device == "tpu", preset);
+  if (settings.place.several && *options.count("max-restarts") > 0) {
+    throw Error("--max-restarts", "one of several tpruns cannot start the whole job again",
+                "leave it out; whoever starts the tpruns can, as a Kubernetes Job does");
+  }
+}
+
 void settle_hosts(const Options& options, const Environment& preset, LaunchSettings& settings) {
   if (options.given("host") && options.given("hostfile"))
     throw Error("--host", "and --hostfile are both given", "keep one of them");
@@ -85,6 +115,8 @@ void settle_hosts(const Options& options, const Environment& preset, LaunchSetti
     if (options.given("launch-agent")) throw Error("--launch-agent", "is for other hosts", "--host or --hostfile");
     return;
   }
+  if (options.given("node-rank"))
+    throw Error("--node-rank", "is for one tprun per host, and the hosts are listed", "leave it out, or the list");
   if (settings.device.device != "cpu")
     throw Error("--device", "hosts of a TPU slice are not started from one of them", "--device cpu");
   settle_slots(settings.hosts, settings.nproc_given ? settings.nproc : 0);
@@ -99,11 +131,15 @@ void settle_hosts(const Options& options, const Environment& preset, LaunchSetti
 
 }  // namespace
 
-int LaunchSettings::world_size() const {
+int LaunchSettings::ranks_started() const {
   if (hosts.empty()) return nproc;
   int size = 0;
   for (const HostSlots& host : hosts) size += host.slots;
   return size;
+}
+
+int LaunchSettings::world_size() const {
+  return ranks_started() * place.nnodes;
 }
 
 LaunchSettings launch_settings(const Options& options, const Environment& preset) {
@@ -111,7 +147,12 @@ LaunchSettings launch_settings(const Options& options, const Environment& preset
   settings.cores = usable_cores(usable_cpus());
   settle_device(options, preset, settings);
   settings.nproc_given = options.given("nproc-per-node");
-  settings.nproc = rank_count(options, settings);
+  settle_place(options, preset, settings);
+  settings.nproc = rank_count(options, settings, preset);
+  if (const auto told = preset_number(preset, kDevicesVariable); told && settings.place.several && *told != settings.nproc) {
+    throw Error(kDevicesVariable, std::to_string(*told) + ", but this host starts " + std::to_string(settings.nproc) + " ranks",
+                "unset it, or leave --nproc-per-node out");
+  }
   if (settings.device.device == "tpu" && !settings.chips.usable.empty()) require_possible_count(settings.chips, settings.nproc);
   settle_hosts(options, preset, settings);
   settings.threads_given = options.given("threads");
@@ -124,18 +165,9 @@ LaunchSettings launch_settings(const Options& options, const Environment& preset
 
 LaunchEnvRequest launch_env_request(const Options& options, const LaunchSettings& settings, const Environment& preset) {
   LaunchEnvRequest request;
-  const auto number = [&](const char* name) -> std::optional<int> {
-    if (!options.given(name)) return std::nullopt;
-    const int64_t value = *options.count(name);
-    if (value > 1000000) throw Error("--" + std::string(name), std::to_string(value) + " is too large", "");
-    return static_cast<int>(value);
-  };
   request.nproc = settings.nproc;
-  request.nproc_given = settings.nproc_given;
-  if (settings.hosts.empty()) request.nnodes = number("nnodes");
-  request.node_rank = number("node-rank");
-  request.master_port = number("master-port");
-  if (request.nnodes == 0) throw Error("--nnodes", "`0` is not a number of hosts", "1 or more");
+  request.place = settings.place;
+  request.master_port = number(options, "master-port");
   request.master_addr = options.text("master-addr");
   request.tpu = settings.device.device == "tpu";
   request.check_counts = !settings.chips.usable.empty();

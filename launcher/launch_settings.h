@@ -8,6 +8,7 @@
 #include "launcher/device_choice.h"
 #include "launcher/host_list.h"
 #include "launcher/launch_env.h"
+#include "launcher/node_place.h"
 #include "launcher/options.h"
 
 namespace tp {
@@ -15,6 +16,7 @@ namespace tp {
 // The launch options, checked against each other, the environment and this host.
 struct LaunchSettings {
   int nproc = 1;                 // ranks on this host; with hosts, on the first one
+  NodePlace place;               // among tpruns of the same job
   std::vector<HostSlots> hosts;  // of --host or --hostfile; empty = this host alone
   bool nproc_given = false;
   DeviceChoice device;
@@ -27,6 +29,7 @@ struct LaunchSettings {
   double grace_s = 10;
   int max_restarts = 0;
 
+  int ranks_started() const;  // by this tprun, wherever they run
   int world_size() const;
 };
 

@@ -180,6 +180,10 @@ void refuse_for_device(const Options& options, const std::string& device) {
 CheckedJob make_job(const Options& options, const LaunchSettings& launch) {
   refuse_misplaced(options);
   refuse_for_device(options, launch.device.device);
+  if (launch.place.nnodes > 1 && launch.device.device == "cpu") {
+    throw Error("--nnodes", "on CPU tensors travel over MPI, which one tprun starts on all hosts",
+                "--host A:N,B:N or --hostfile FILE, once, from one host");
+  }
   CheckedJob checked;
   Job& job = checked.job;
   const CheckedModel model = check_model(options, launch.world_size());

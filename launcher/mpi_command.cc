@@ -53,6 +53,8 @@ void add_hosts(MpiCommand& command, const MpiRequest& request, bool prrte) {
   add_parameter(command, "btl", prrte ? "self,sm,tcp" : "self,vader,tcp");
   add_parameter(command, "btl_tcp_if_include", subnets);
   add_daemon_parameter(command, prrte, prrte ? "prte_if_include" : "oob_tcp_if_include", subnets);
+  // Otherwise Open MPI asks for `a` where `a.b.c` was named.
+  add_daemon_parameter(command, prrte, prrte ? "prte_keep_fqdn_hostnames" : "orte_keep_fqdn_hostnames", "1");
   if (!request.launch_agent.empty())
     add_daemon_parameter(command, prrte, prrte ? "plm_ssh_agent" : "plm_rsh_agent", request.launch_agent);
   for (const std::string& name : request.forward) command.argv.insert(command.argv.end(), {"-x", name});

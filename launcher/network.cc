@@ -5,6 +5,9 @@
 #include <net/if.h>
 #include <netinet/in.h>
 
+#include <algorithm>
+#include <cstdlib>
+
 #include "sharding/error.h"
 
 namespace tp {
@@ -61,6 +64,19 @@ std::vector<Network> networks_between_hosts(const std::string& chosen) {
                 "one of " + (names.empty() ? "none" : names));
   }
   return networks;
+}
+
+bool may_lead_to(const std::vector<Network>& networks, const std::string& address) {
+  in_addr wanted{};
+  if (inet_pton(AF_INET, address.c_str(), &wanted) != 1) return true;
+  return std::any_of(networks.begin(), networks.end(), [&](const Network& network) {
+    const size_t slash = network.subnet.find('/');
+    in_addr base{};
+    inet_pton(AF_INET, network.subnet.substr(0, slash).c_str(), &base);
+    const int bits = std::atoi(network.subnet.c_str() + slash + 1);
+    const uint32_t mask = bits == 0 ? 0 : ~uint32_t{0} << (32 - bits);
+    return ((ntohl(wanted.s_addr) ^ ntohl(base.s_addr)) & mask) == 0;
+  });
 }
 
 }  // namespace tp

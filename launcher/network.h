@@ -16,4 +16,7 @@ struct Network {
 // bridges of containers and virtual machines, which have the same address on every host. Throws Error when there is none.
 std::vector<Network> networks_between_hosts(const std::string& chosen);
 
+// False when `address` is an IPv4 address outside of all of them. Of a name nothing is known.
+bool may_lead_to(const std::vector<Network>& networks, const std::string& address);
+
 }  // namespace tp

@@ -91,13 +91,13 @@ std::vector<HostSlots> slurm_hosts(const std::map<std::string, std::string>& env
   return hosts;
 }
 
-void require_started_once(const std::map<std::string, std::string>& environment) {
+void require_started_once(const std::map<std::string, std::string>& environment, bool one_per_host) {
   const char* fix = "start tprun once; it starts the ranks: --nproc-per-node N";
   if (!value_of(environment, "OMPI_COMM_WORLD_SIZE").empty()) {
     throw Error("OMPI_COMM_WORLD_SIZE", "tprun was started by mpirun, and mpirun cannot be started within mpirun", fix);
   }
   const std::string copies = value_of(environment, "SLURM_STEP_NUM_TASKS");
-  if (std::atoi(copies.c_str()) > 1) {
+  if (std::atoi(copies.c_str()) > 1 && !one_per_host) {
     throw Error("SLURM_STEP_NUM_TASKS", "srun started " + copies + " copies of tprun; each would be a job of its own", fix);
   }
 }

@@ -13,7 +13,7 @@ namespace tp {
 std::vector<HostSlots> slurm_hosts(const std::map<std::string, std::string>& environment);
 
 // tprun starts the ranks, so it is itself started once: a copy per task (`srun -n 4 tprun …`, `mpirun -n 4 tprun …`) is
-// refused. Throws Error.
-void require_started_once(const std::map<std::string, std::string>& environment);
+// refused. `one_per_host`: it was told that there is one tprun per host. Throws Error.
+void require_started_once(const std::map<std::string, std::string>& environment, bool one_per_host);
 
 }  // namespace tp

@@ -203,7 +203,7 @@ void Supervisor::read_rank(Rank& rank) {
   for (const Frame& frame : rank.stream->receive()) {
     const bool is_stdout = frame.kind == FrameKind::kStdout;
     if (is_stdout || frame.kind == FrameKind::kStderr) {
-      console_.rank_output(rank.hello.rank, rank.hello.host, is_stdout, frame.payload);
+      console_.rank_output(request_.first_rank + rank.hello.rank, rank.hello.host, is_stdout, frame.payload);
     } else if (frame.kind == FrameKind::kExit) {
       rank.exit = exit_from_payload(frame.payload);
     }
@@ -212,7 +212,7 @@ void Supervisor::read_rank(Rank& rank) {
     // Its tprun-exec was killed, and the program with it.
     rank.exit = RankExit{128 + SIGKILL, SIGKILL, ending_, 0};
   }
-  if (rank.exit) console_.end_rank(rank.hello.rank, rank.hello.host);
+  if (rank.exit) console_.end_rank(request_.first_rank + rank.hello.rank, rank.hello.host);
   if (rank.exit && rank.exit->code != 0 && !ending_) end_ranks(SIGTERM);
 }
 
@@ -347,9 +347,13 @@ JobFacts Supervisor::facts() const {
   facts.mpirun_code = killed_mpirun_ ? 0 : mpirun_->code();
   facts.mpirun_output = mpirun_->output();
   facts.timeout_s = request_.timeout_s;
+  facts.control = request_.control;
   for (size_t i = 0; i < ranks_.size(); ++i) {
     const Rank& rank = ranks_[i];
-    facts.ranks.push_back({static_cast<int>(i), rank.hello.host, rank.exit, console_.last_lines(static_cast<int>(i))});
+    const int number = request_.first_rank + static_cast<int>(i);
+    // What stands at the end of the console already is not said again.
+    const auto last_lines = console_.spoke_last(number) ? std::vector<std::string>() : console_.last_lines(number);
+    facts.ranks.push_back({number, rank.hello.host, rank.exit, last_lines});
   }
   return facts;
 }

@@ -17,7 +17,8 @@ namespace tp {
 struct SuperviseRequest {
   MpiCommand mpi;
   std::string job_id;
-  int world_size = 1;
+  int first_rank = 0;      // of those that are started here; in what follows they are counted from 0
+  int world_size = 1;      // ranks that are started here
   double timeout_s = 300;  // until every rank has reported in
   double grace_s = 10;     // between SIGTERM and SIGKILL
   std::string control;     // address to listen on (control.h); empty = a Unix socket of its own

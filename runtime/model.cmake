@@ -11,6 +11,13 @@ tp_library(tp_collectives_mpi
   LINK tp_collectives MPI::MPI_C)
 target_compile_definitions(tp_collectives_mpi PRIVATE OMPI_SKIP_MPICXX=1 MPICH_SKIP_MPICXX=1)
 
+# Between ranks that several tpruns started, one per host.
+tp_library(tp_collectives_store
+  SOURCES collectives_store.cc store_keys.cc store_watch.cc
+  LINK tp_collectives)
+target_link_libraries(tp_collectives_store PRIVATE torch_cpu c10)
+target_include_directories(tp_collectives_store SYSTEM PRIVATE ${TORCH_INCLUDE_DIRS})
+
 # The model and its weights: no torch, no MPI.
 tp_library(tp_model
   SOURCES
@@ -32,8 +39,8 @@ set_source_files_properties(eager_experts.cc PROPERTIES SKIP_PRECOMPILE_HEADERS 
 # The worker.
 include(serve.cmake)
 tp_library(tp_job_run SOURCES job_run.cc stop_signals.cc LINK tp_model tp_eager tp_compiled tp_serve tp_text)
-add_executable(tprun-rank rank_main.cc)
-target_link_libraries(tprun-rank PRIVATE tp_job_run tp_collectives_mpi tp_collectives_shm tprun_settings)
+add_executable(tprun-rank rank_main.cc rank_options.cc)
+target_link_libraries(tprun-rank PRIVATE tp_job_run tp_collectives_mpi tp_collectives_shm tp_collectives_store tprun_settings)
 # CMake leaves paths inside the source tree, where the project's own venv lies, out of an installed program's run path.
 get_target_property(torch_library torch_cpu IMPORTED_LOCATION)
 if(NOT torch_library)

@@ -1,4 +1,7 @@
-// tprun-rank: one rank of a job. Started by the launcher through mpirun; rank 0 reads the job, one line of JSON, from stdin.
+// tprun-rank: one rank of a job, started by the launcher; rank 0 reads the job, one line of JSON, from stdin.
+//
+//   tprun-rank                                      under mpirun or srun --mpi=pmix: MPI tells who the others are
+//   tprun-rank HOST PORT RANK WORLD_SIZE SECONDS    one tprun per host: the ranks meet at rank 0's HOST and PORT
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -6,10 +9,12 @@
 #include <iostream>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "runtime/collectives_mpi.h"
 #include "runtime/collectives_shm.h"
 #include "runtime/job_run.h"
+#include "runtime/rank_options.h"
 #include "sharding/error.h"
 
 namespace {
@@ -20,14 +25,28 @@ constexpr int kExitFailed = 1;
 // The rank that shows its error ends the job meanwhile.
 constexpr std::chrono::seconds kFirstFailureEndsJob{2};
 
+std::unique_ptr<tp::Communicator> join(const tp::RankOptions& options) {
+  if (options.store) return tp::join_store(*options.store, options.timeout_s);
+  std::unique_ptr<tp::Communicator> ranks = tp::join_mpi(kDefaultTimeoutS);
+  tp::require_one_job(options, ranks->world_size());
+  return tp::within_host(std::move(ranks), kDefaultTimeoutS);
+}
+
 std::string read_job_line() {
   std::string line;
-  if (!std::getline(std::cin, line) || line.empty()) throw tp::Error("stdin", "no job came; this program is started by tprun");
+  std::getline(std::cin, line);
   return line;
 }
 
 int run(tp::Communicator& communicator) {
-  const tp::Job job = tp::job_from_json(communicator.broadcast_text(communicator.rank() == 0 ? read_job_line() : "", 0));
+  // With one tprun per host, the first rank of each host has a line; the others find the end of their input.
+  const std::string own = read_job_line();
+  if (communicator.rank() == 0 && own.empty()) throw tp::Error("stdin", "no job came; this program is started by tprun");
+  const std::string line = communicator.broadcast_text(own, 0);
+  if (!own.empty() && own != line)
+    throw tp::Error("job", "this host's tprun was given another job than rank 0's",
+                    "the same command line and files on every host");
+  const tp::Job job = tp::job_from_json(line);
   if (job.timeout_s > 0) communicator.set_timeout(job.timeout_s);
   return tp::run_job(job, communicator);
 }
@@ -40,16 +59,20 @@ void print_error(int rank, const std::string& text) {
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
   // A reader that closed its end shows as a failed write, which names the output.
   std::signal(SIGPIPE, SIG_IGN);
   std::unique_ptr<tp::Communicator> communicator;
+  int rank = 0;
   try {
-    communicator = tp::within_host(tp::join_mpi(kDefaultTimeoutS), kDefaultTimeoutS);
+    const tp::RankOptions options = tp::parse_rank_options(std::vector<std::string>(argv + 1, argv + argc));
+    if (options.store) rank = options.store->rank;
+    communicator = join(options);
+    rank = communicator->rank();
     return run(*communicator);
   } catch (const std::exception& error) {
     if (!communicator || communicator->first_to_fail()) {
-      print_error(communicator ? communicator->rank() : 0, error.what());
+      print_error(rank, error.what());
     } else {
       std::this_thread::sleep_for(kFirstFailureEndsJob);
     }

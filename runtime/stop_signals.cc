@@ -16,8 +16,8 @@ void on_stop_signal(int number) {
 const std::atomic<int>& catch_stop_signals() {
   struct sigaction action {};
   action.sa_handler = on_stop_signal;
-  sigaction(SIGTERM, &action, nullptr);
-  sigaction(SIGINT, &action, nullptr);
+  // The last two are what batch systems warn with before they end a job.
+  for (int number : {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2}) sigaction(number, &action, nullptr);
   return g_stop_signal;
 }
 

@@ -10,7 +10,7 @@ set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
 
-fuzz=yes fuzz_seconds=60 setup=(--clients) ctest=()
+fuzz=yes fuzz_seconds=60 setup=(--clients --clusters) ctest=()
 while [ $# -gt 0 ]; do
   case $1 in
     --no-fuzz) fuzz=no; shift ;;

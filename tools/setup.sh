@@ -2,12 +2,14 @@
 # Installs what tprun needs to build, and nothing that is already there: Debian packages, libtorch and PJRT plugins. Run it
 # as often as you like. examples/quickstart.sh and tests/run.sh run it for you.
 #
-#   tools/setup.sh [--torch DIR] [--allow-cuda] [--fuzz] [--clients]
+#   tools/setup.sh [--torch DIR] [--allow-cuda] [--fuzz] [--clients] [--clusters]
 #
 #   --torch DIR    use this libtorch: an unpacked libtorch, a `torch` Python package, or the folder of TorchConfig.cmake
 #   --allow-cuda   take PyTorch even where pip would bring its CUDA build (several gigabytes)
 #   --fuzz         also install clang with libFuzzer, for the fuzz targets
 #   --clients      also install the `openai` client, for the tests of `tprun serve`
+#   --clusters     also install SLURM and iproute2, for the examples that make a cluster of this machine; without them they
+#                  are skipped
 #
 # libtorch is taken from the first of: --torch DIR, the environment's Torch_DIR, a torch that python3 can import, the project's
 # own .venv. Leaves the folder of TorchConfig.cmake in build/torch_dir.
@@ -28,7 +30,8 @@ die() {
   exit 2
 }
 
-named_torch= allow_cuda=no fuzz=no clients=no
+cluster_packages=(slurm-wlm munge iproute2 procps)
+named_torch= allow_cuda=no fuzz=no clients=no clusters=no
 while [ $# -gt 0 ]; do
   case $1 in
     --torch) named_torch=${2:-}; [ -n "$named_torch" ] || die "--torch needs a folder" "--torch DIR"; shift 2 ;;
@@ -36,6 +39,7 @@ while [ $# -gt 0 ]; do
     --allow-cuda) allow_cuda=yes; shift ;;
     --fuzz) fuzz=yes; shift ;;
     --clients) clients=yes; shift ;;
+    --clusters) clusters=yes; shift ;;
     -h | --help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "${BASH_SOURCE[0]}"; exit 0 ;;
     *) die "unknown option $1" "tools/setup.sh --help lists the options" ;;
   esac
@@ -81,6 +85,7 @@ mkdir -p "$root/build"
 if command -v dpkg-query >/dev/null; then
   install_packages "${packages[@]}"
   [ $fuzz = no ] || install_fuzzer
+  [ $clusters = no ] || (install_packages "${cluster_packages[@]}") || say "warning: the examples that need them will be skipped"
 else
   say "no dpkg here: taking it that the equivalents of these Debian packages are installed: ${packages[*]}"
 fi

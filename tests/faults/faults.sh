@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Kills, signals and closed pipes: whatever happens to a job, tprun ends in time, with the right code, and nothing is left of it.
-# usage: faults.sh TPRUN [ROUNDS]   ROUNDS random kills after the fixed cases (default 4)
+# usage: faults.sh TPRUN MODEL [ROUNDS]   ROUNDS random kills after the fixed cases (default 4)
 set -u
 tprun=$1
-rounds=${2:-4}
+model=$2
+rounds=${3:-4}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
@@ -92,6 +93,34 @@ FAULT_MARK=stubborn "$tprun" --device cpu -n 2 --grace 1 -- sh -c 'trap "" TERM;
   >"$work/stubborn.out" 2>"$work/stubborn.err" </dev/null &
 expect $! 5 stubborn 5
 
+# A second Ctrl-C does not wait for the grace.
+FAULT_MARK=twice WORK=$work "$tprun" --device cpu -n 2 --grace 50 -- sh -c 'trap "" INT; echo > $WORK/twice.ready.$RANK; while :; do sleep 1; done' \
+  >"$work/twice.out" 2>"$work/twice.err" </dev/null &
+job=$!
+for i in $(seq 100); do [ -e "$work/twice.ready.0" ] && [ -e "$work/twice.ready.1" ] && break; sleep 0.05; done
+kill -INT $job
+sleep 0.5
+[ -n "$(having FAULT_MARK twice)" ] || fail "twice: the first Ctrl-C did not wait"
+kill -INT $job
+expect $job 130 twice 5
+
+# Signals while a model writes: all ranks stop at the same token, and what was written is a beginning of the whole text.
+write=(--device cpu --quiet -n 2 --threads 1 generate --model "$model" --prompt "A chip is" --ignore-eos --dtype float32)
+"$tprun" "${write[@]}" --max-new-tokens 400 >"$work/whole" 2>"$work/whole.err" </dev/null || fail "writing: code $?"
+for signal in TERM INT HUP USR1; do
+  mark=writing_$signal
+  FAULT_MARK=$mark "$tprun" "${write[@]}" --max-new-tokens 20000 >"$work/$mark.out" 2>"$work/$mark.err" </dev/null &
+  job=$!
+  for i in $(seq 200); do [ "$(wc -c <"$work/$mark.out")" -gt 40 ] && break; sleep 0.05; done
+  kill -$signal $job
+  expect $job $((128 + $(kill -l $signal))) $mark 5
+  size=$(wc -c <"$work/$mark.out")
+  [ "$size" -gt 40 ] && cmp -s <(head -c 1000 "$work/$mark.out") <(head -c "$((size < 1000 ? size : 1000))" "$work/whole") ||
+    fail "$mark: wrote $size bytes that are not a beginning of the text"
+done
+
+grep -q "exited with code 138" "$work/writing_USR1.err" || fail "writing_USR1: not ended by the ranks themselves"
+
 # A reader that has had enough.
 FAULT_MARK=head timeout 20 "$tprun" --device cpu -n 2 --grace 2 -- sh -c 'while :; do echo line $RANK; done' 2>"$work/head.err" | head -1 >"$work/head.out"
 code=${PIPESTATUS[0]}
@@ -113,7 +142,16 @@ grep -q "got 0" "$work/usr1.out" && grep -q "got 1" "$work/usr1.err" || fail "us
   2>"$work/restart.err" </dev/null
 code=$?
 [ $code = 0 ] || fail "restart: code $code"
-grep -q "rank 1 on .* exited with code 3; its last lines:" "$work/restart.err" || fail "restart: failure not told"
+grep -q "rank 1 on .* exited with code 3$" "$work/restart.err" || fail "restart: failure not told"
+[ "$(grep -c "last words" "$work/restart.err")" = 1 ] || fail "restart: the last words were shown twice"
+
+# What the failing rank said last stands at the end, even when others spoke after it or the console shows no lines.
+"$tprun" --device cpu -n 2 -- sh -c '[ $RANK = 1 ] && { echo last words >&2; exit 3; }; trap "echo bye >&2; exit 1" TERM; while :; do sleep 0.1; done' \
+  2>"$work/last.err" </dev/null
+[ "$(tail -2 "$work/last.err" | sed 's/on [^ ]*/on HOST/')" = "tprun: error: rank 1 on HOST exited with code 3; its last lines:
+  last words" ] || { fail "last: not at the end"; cat "$work/last.err"; }
+"$tprun" --device cpu -n 2 --quiet -- sh -c '[ $RANK = 1 ] && { echo last words >&2; exit 3; }; exit 0' 2>"$work/last.err" </dev/null
+[ "$(tail -1 "$work/last.err")" = "  last words" ] || fail "last: --quiet hides it"
 
 # Many jobs at once, one of them beside a taken default port: no two meet on a port.
 for i in $(seq 20); do

@@ -5,19 +5,9 @@
 set -u
 tprun=$1
 work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
 id=$$
-a=tpa$id b=tpb$id
-ip netns add "$a" 2>"$work/why" && ip netns add "$b" || { echo "skipped: $(cat "$work/why")"; exit 77; }
-trap 'ip netns del "$a"; ip netns del "$b"; rm -rf "$work"' EXIT
-ip link add va$id netns "$a" type veth peer name vb$id netns "$b" || { echo "skipped: no veth"; exit 77; }
-ip -n "$a" link set lo up && ip -n "$a" addr add 10.77.0.1/24 dev va$id && ip -n "$a" link set va$id up
-ip -n "$b" link set lo up && ip -n "$b" addr add 10.77.0.2/24 dev vb$id && ip -n "$b" link set vb$id up
-# A container bridge: the same address on every host, so it leads nowhere.
-for n in "$a" "$b"; do
-  ip -n "$n" link add docker0 type bridge 2>"$work/why" && ip -n "$n" addr add 172.17.0.1/16 dev docker0 && ip -n "$n" link set docker0 up
-done
-printf '#!/bin/sh\nshift\nexec ip netns exec %s unshare -u sh -c "hostname hostb; $*"\n' "$b" >"$work/agent"
-chmod +x "$work/agent"
+. "$(dirname "${BASH_SOURCE[0]}")/../../examples/mpi/two_namespaces.sh"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 failures=0
 
@@ -29,8 +19,7 @@ fail() {
 
 # tprun on the first host, over both
 on_hosts() {
-  ip netns exec "$a" unshare -u sh -c 'hostname hosta; exec timeout 60 "$@"' sh "$tprun" --device cpu --host 10.77.0.1,10.77.0.2 \
-    --launch-agent "$work/agent" "$@" 2>"$work/err" </dev/null
+  on_host_a timeout 60 "$tprun" --device cpu --host 10.77.0.1,10.77.0.2 --launch-agent "$launch_agent" "$@" 2>"$work/err" </dev/null
 }
 
 on_hosts -n 2 -- sh -c 'echo "$RANK $LOCAL_RANK $GROUP_RANK $LOCAL_WORLD_SIZE $WORLD_SIZE $MASTER_ADDR" >&2' >"$work/out" || fail "start: code $?"

@@ -1,7 +1,11 @@
 #include "launcher/chips.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
+#include <unistd.h>
 
+#include "launcher/chip_holders.h"
 #include "launcher/device_choice.h"
 #include "launcher/devices_report.h"
 #include "launcher/topology.h"
@@ -88,6 +92,23 @@ TEST(Chips, NameTheirHolder) {
   const std::string text = devices_text(find_chips(host.root()), host.root());
   EXPECT_EQ(text.substr(0, 7), "True 1\n");
   EXPECT_NE(text.find("pid 4711 (root): python train.py"), std::string::npos);
+}
+
+TEST(LibtpuLock, OfTheDeadIsToldFromThatOfTheLiving) {
+  MadeUpHost host;
+  const std::string path = host.root() + "/libtpu_lockfile";
+  EXPECT_FALSE(libtpu_lock(path).exists);
+  host.add_file("libtpu_lockfile", "4711\n");  // whoever that was
+  EXPECT_TRUE(libtpu_lock(path).exists);
+  EXPECT_FALSE(libtpu_lock(path).held);
+  const int fd = open(path.c_str(), O_RDWR);
+  ASSERT_EQ(flock(fd, LOCK_EX), 0);
+  const LibtpuLock lock = libtpu_lock(path);
+  EXPECT_TRUE(lock.held);
+  ASSERT_TRUE(lock.holder);
+  EXPECT_EQ(lock.holder->pid, getpid());
+  close(fd);
+  EXPECT_TRUE(std::filesystem::exists(path));  // it is never taken away
 }
 
 TEST(DeviceChoice, IsTpuWhereChipsAreAndNeverChangesWhatWasSaid) {

@@ -55,6 +55,15 @@ refused "is neither a directory nor in the Hugging Face cache" "${root[@]}" gene
 refused "this version has no kernels" generate --kernels x
 refused "is not a time" "${root[@]}" --timeout 0 -- true
 refused "looked for $work/sys/bus/pci/devices" --host-root "$work" --device tpu -- true
+# A number of ranks that was given is kept or refused, never changed.
+mkdir -p "$work/chip/dev/vfio" "$work/chip/proc" "$work/chip/sys/bus/pci/devices/0000:00:04.0"
+echo 0x1ae0 >"$work/chip/sys/bus/pci/devices/0000:00:04.0/vendor"
+echo 0x0063 >"$work/chip/sys/bus/pci/devices/0000:00:04.0/device"
+ln -s ../../../kernel/iommu_groups/0 "$work/chip/sys/bus/pci/devices/0000:00:04.0/iommu_group"
+touch "$work/chip/dev/vfio/0"
+refused "asked 4, found 1 chip (1 device)" --allow-run-as-root --host-root "$work/chip" --device tpu -n 4 -- true
+MASTER_PORT=port refused "MASTER_PORT: \`port\` is not a whole number" "${root[@]}" -- true
+refused "--node-rank: is needed with several hosts" "${root[@]}" --nnodes 2 -- true
 refused "is not a network of this host" "${root[@]}" --interface none0 -- true
 [ "$(id -u)" = 0 ] && refused "add --allow-run-as-root" --device cpu -- true
 
@@ -120,6 +129,12 @@ refused "plan suggest makes a plan of its own" plan suggest "${model[@]}" --plan
 "$tprun" plan show "${model[@]}" --tp 2 --html "$work/page.html" >"$work/out" || fail "plan show --html"
 [ ! -s "$work/out" ] && grep -q "</html>" "$work/page.html" || fail "plan show --html: no page"
 "$tprun" plan show "${model[@]}" --tp 2 --json | grep -q '"tp_size": *2' || fail "plan show --json"
+
+# A program's environment is what `env` prints, and what a shell has evaluated is kept.
+(
+  eval "$("$tprun" env --device cpu -n 2)"
+  "$tprun" --device cpu --allow-run-as-root -n 2 -- sh -c '[ $RANK = 1 ] && echo "$MASTER_ADDR:$MASTER_PORT $WORLD_SIZE" >&2' 2>&1 </dev/null | grep -q "] $MASTER_ADDR:$MASTER_PORT 2$"
+) || fail "an evaluated env is not kept"
 
 # The environment as a shell takes it.
 (

@@ -63,11 +63,13 @@ TEST(Slurm, GivesHostsAndTasks) {
 
 TEST(Slurm, RefusesACopyPerTask) {
   EXPECT_EQ(refusal([] {
-              require_started_once({{"SLURM_STEP_NUM_TASKS", "4"}});
+              require_started_once({{"SLURM_STEP_NUM_TASKS", "4"}}, false);
             }),
             "SLURM_STEP_NUM_TASKS: srun started 4 copies of tprun; each would be a job of its own\n"
             "  fix: start tprun once; it starts the ranks: --nproc-per-node N");
-  EXPECT_EQ(refusal([] { require_started_once({{"SLURM_STEP_NUM_TASKS", "1"}, {"SLURM_NTASKS", "4"}}); }), "accepted");
+  EXPECT_EQ(refusal([] { require_started_once({{"SLURM_STEP_NUM_TASKS", "1"}, {"SLURM_NTASKS", "4"}}, false); }), "accepted");
+  // One per host is what --nnodes asks for, however they were started.
+  EXPECT_EQ(refusal([] { require_started_once({{"SLURM_STEP_NUM_TASKS", "4"}}, true); }), "accepted");
 }
 
 TEST(PlaceEnvironment, NumbersHostsByTheirFirstRank) {

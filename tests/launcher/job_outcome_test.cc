@@ -47,6 +47,12 @@ TEST(JobOutcome, NamesRanksThatNeverStarted) {
   facts.timeout_s = 30;
   facts.ranks[1].host.clear();
   EXPECT_EQ(judge_job(facts).error, "--timeout: after 30 s these ranks had not started: 1");
+  facts.control = "tcp:10.0.0.5,10.1.0.5:20113";
+  facts.mpirun_output = "ssh: no route\n";
+  EXPECT_EQ(
+      judge_job(facts).error,
+      "--timeout: after 30 s these ranks had not started: 1; they were to report to tcp:10.0.0.5,10.1.0.5:20113; mpirun said:\n"
+      "ssh: no route");
 }
 
 TEST(JobOutcome, IsARefusalWhenMpirunCannotStart) {

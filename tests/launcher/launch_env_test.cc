@@ -54,22 +54,49 @@ TEST(LaunchEnv, HasTorchTpusVariablesOnOneHost) {
   EXPECT_THAT(env.common.at("TORCH_TPU_SLICEBUILDER_ADDRESSES"), HasSubstr(":" + direct.at("TPU_PROCESS_PORT")));
 }
 
-TEST(LaunchEnv, CountsHostsNotVariables) {
-  // A TPU VM of one host sets the variable too, to one name.
-  EXPECT_EQ(make_launch_env(tpu_request(4, {{"TPU_WORKER_HOSTNAMES", "localhost"}})).nnodes, 1);
-  LaunchEnvRequest request = tpu_request(4, {{"TPU_WORKER_HOSTNAMES", "h0,h1"}, {"JOB_COMPLETION_INDEX", "1"}});
-  const LaunchEnv env = make_launch_env(request);
-  EXPECT_EQ(env.nnodes, 2);
+// The second of two hosts.
+LaunchEnvRequest second_host(Environment preset = {}) {
+  LaunchEnvRequest request = tpu_request(4, std::move(preset));
+  request.place = {true, 2, 1, {"h0", "h1"}};
+  return request;
+}
+
+TEST(LaunchEnv, IsTheSameOnEveryHost) {
+  const LaunchEnv env = make_launch_env(second_host());
   EXPECT_EQ(env.common.at("NODE_RANK"), "1");
   EXPECT_EQ(env.common.at("NNODES"), "2");
+  EXPECT_EQ(env.common.at("GROUP_RANK"), "1");
+  EXPECT_EQ(env.common.at("WORLD_SIZE"), "8");
   EXPECT_EQ(env.common.at("MASTER_ADDR"), "h0");
   EXPECT_EQ(env.common.at("MASTER_PORT"), "29500");
   EXPECT_EQ(env.common.at("TORCH_TPU_SLICEBUILDER_ADDRESSES"),
             "h0:8070,h0:8071,h0:8072,h0:8073,h1:8070,h1:8071,h1:8072,h1:8073");
-  EXPECT_EQ(env.ranks[0].at("RANK"), "4");
-  request.nnodes = 3;
-  EXPECT_EQ(refusal(request),
-            "TPU_WORKER_HOSTNAMES: names 2 hosts, --nnodes is 3\n  fix: set it to the names of all hosts, with commas between");
+  EXPECT_EQ(env.common.at("TORCH_TPU_TOPOLOGY"), "2,2,2");
+  EXPECT_EQ(env.ranks[0], (Environment{{"RANK", "4"}, {"LOCAL_RANK", "0"}}));
+  EXPECT_EQ(libtpu_environment(env, 3).at("CLOUD_TPU_TASK_ID"), "7");
+  EXPECT_EQ(libtpu_environment(env, 3).at("TPU_VISIBLE_CHIPS"), "3");
+  LaunchEnvRequest first = second_host();
+  first.place.node_rank = 0;
+  const std::string session = env.common.at("TORCH_TPU_XPROF_SESSION_ID");
+  // Its ports are held by `env` as well: two hosts have them each for itself.
+  first.preset = {{"TORCH_TPU_SLICEBUILDER_ADDRESSES", env.common.at("TORCH_TPU_SLICEBUILDER_ADDRESSES")}};
+  EXPECT_EQ(refusal(first),
+            "TORCH_TPU_SLICEBUILDER_ADDRESSES: port 8070 is taken\n  fix: leave it out: tprun finds a free port");
+  EXPECT_FALSE(session.empty());
+}
+
+TEST(LaunchEnv, TakesTheTopologyOfTheSlice) {
+  EXPECT_EQ(make_launch_env(second_host({{"TPU_TOPOLOGY", "2x4"}})).common.at("TORCH_TPU_TOPOLOGY"), "2,4,1");
+  EXPECT_EQ(refusal(second_host({{"TPU_TOPOLOGY", "4x4x4"}})),
+            "TORCH_TPU_TOPOLOGY: `4,4,4` is not a topology of 8 ranks\n  fix: unset it, or set sizes whose product is 8");
+}
+
+TEST(LaunchEnv, NeedsTheNamesOfTheHosts) {
+  LaunchEnvRequest request = second_host({{"MASTER_ADDR", "h0"}});
+  request.place.hosts.clear();
+  EXPECT_EQ(refusal(request), "TPU_WORKER_HOSTNAMES: is not set\n  fix: set it to the names of all hosts, with commas between");
+  request.preset.clear();
+  EXPECT_EQ(refusal(request), "--master-addr: is needed with several hosts\n  fix: the address of the first host");
 }
 
 TEST(LaunchEnv, LetsPresetsWinAndChecksThem) {

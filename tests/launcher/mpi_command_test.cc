@@ -54,12 +54,12 @@ TEST(MpiCommand, NamesTheSameNetworksToEveryLayer) {
   request.forward = {"TPRUN_CONTROL"};
   EXPECT_EQ(shell_line(mpi_command({4, 1, 4}, request).argv),
             "mpirun -n 3 --map-by slot:OVERSUBSCRIBE --bind-to none --mca pml ob1 --host a:2,b:1 --mca btl self,vader,tcp "
-            "--mca btl_tcp_if_include 10.0.0.0/24 --mca oob_tcp_if_include 10.0.0.0/24 --mca plm_rsh_agent '/opt/agent x' "
-            "-x TPRUN_CONTROL --mca odls_base_sigkill_timeout 15 /opt/tprun-exec");
+            "--mca btl_tcp_if_include 10.0.0.0/24 --mca oob_tcp_if_include 10.0.0.0/24 --mca orte_keep_fqdn_hostnames 1 "
+            "--mca plm_rsh_agent '/opt/agent x' -x TPRUN_CONTROL --mca odls_base_sigkill_timeout 15 /opt/tprun-exec");
   EXPECT_EQ(shell_line(mpi_command({5, 0, 6}, request).argv),
             "mpirun -n 3 --map-by slot:OVERSUBSCRIBE --bind-to none --mca pml ob1 --host a:2,b:1 --mca btl self,sm,tcp "
-            "--mca btl_tcp_if_include 10.0.0.0/24 --prtemca prte_if_include 10.0.0.0/24 --prtemca plm_ssh_agent '/opt/agent x' "
-            "-x TPRUN_CONTROL --prtemca odls_base_sigkill_timeout 15 /opt/tprun-exec");
+            "--mca btl_tcp_if_include 10.0.0.0/24 --prtemca prte_if_include 10.0.0.0/24 --prtemca prte_keep_fqdn_hostnames 1 "
+            "--prtemca plm_ssh_agent '/opt/agent x' -x TPRUN_CONTROL --prtemca odls_base_sigkill_timeout 15 /opt/tprun-exec");
 }
 
 TEST(MpiCommand, LetsRanksYieldWhenThereAreMoreThanCores) {

@@ -132,5 +132,50 @@ TEST(OptionTable, HasNoNameTwiceAndDefaultsOfTheRightType) {
   }
 }
 
+// The options of torchrun 2.13.
+TEST(Options, AnswersEveryOptionOfTorchrun) {
+  std::ifstream file(TPRUN_SOURCE_DIR "/README.md");
+  const std::string readme((std::istreambuf_iterator<char>(file)), {});
+  const std::string table = readme.substr(readme.find("## From torchrun"));
+  for (const std::string name : {"nnodes",
+                                 "nproc-per-node",
+                                 "rdzv-backend",
+                                 "rdzv-endpoint",
+                                 "rdzv-id",
+                                 "rdzv-conf",
+                                 "standalone",
+                                 "max-restarts",
+                                 "monitor-interval",
+                                 "start-method",
+                                 "event-log-handler",
+                                 "role",
+                                 "module",
+                                 "no-python",
+                                 "run-path",
+                                 "log-dir",
+                                 "redirects",
+                                 "tee",
+                                 "local-ranks-filter",
+                                 "duplicate-stdout-filters",
+                                 "duplicate-stderr-filters",
+                                 "node-rank",
+                                 "master-addr",
+                                 "master-port",
+                                 "local-addr",
+                                 "logs-specs",
+                                 "numa-binding",
+                                 "signals-to-handle",
+                                 "shutdown-timeout",
+                                 "virtual-local-rank"}) {
+    EXPECT_NE(table.find("--" + name), std::string::npos) << name;
+    try {
+      parse_options({"--" + name, "1", "--", "true"});
+    } catch (const Error& error) {
+      EXPECT_EQ(error.text().find("lists the options"), std::string::npos) << error.text();
+      EXPECT_EQ(error.text().find("did you mean"), std::string::npos) << error.text();
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tp

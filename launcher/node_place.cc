@@ -1,0 +1,48 @@
+#include "launcher/node_place.h"
+
+#include <algorithm>
+
+#include "sharding/error.h"
+
+namespace tp {
+namespace {
+
+int node_rank_of(const NodeOptions& options, const Environment& preset, bool tpu) {
+  if (options.node_rank) return *options.node_rank;
+  if (const auto number = preset_number(preset, "NODE_RANK")) return *number;
+  if (tpu) {
+    // Of an indexed Kubernetes Job, and what GKE and Cloud TPU number the hosts of a slice by.
+    for (const char* name : {"JOB_COMPLETION_INDEX", "TPU_WORKER_ID"}) {
+      if (const auto number = preset_number(preset, name)) return *number;
+    }
+  }
+  throw Error("--node-rank", "is needed with several hosts", "0 on the first host, 1 on the second, …");
+}
+
+}  // namespace
+
+NodePlace find_node_place(const NodeOptions& options, bool tpu, const Environment& preset) {
+  NodePlace place;
+  if (const auto names = preset_text(preset, "TPU_WORKER_HOSTNAMES"); names && tpu) place.hosts = comma_list(*names);
+  const bool indexed = tpu && preset_number(preset, "JOB_COMPLETION_INDEX").has_value();
+  place.several = place.hosts.size() > 1 || options.nnodes.value_or(1) > 1 || indexed;
+  if (!place.several) {
+    if (options.node_rank.value_or(0) != 0)
+      throw Error("--node-rank", std::to_string(*options.node_rank) + " of 1 host", "--nnodes N");
+    return place;
+  }
+  place.nnodes = options.nnodes.value_or(static_cast<int>(std::max<size_t>(1, place.hosts.size())));
+  if (tpu && !place.hosts.empty() && static_cast<size_t>(place.nnodes) != place.hosts.size()) {
+    throw Error("TPU_WORKER_HOSTNAMES",
+                "names " + std::to_string(place.hosts.size()) + " hosts, --nnodes is " + std::to_string(place.nnodes),
+                "set it to the names of all hosts, with commas between");
+  }
+  place.node_rank = node_rank_of(options, preset, tpu);
+  if (place.node_rank >= place.nnodes) {
+    throw Error("--node-rank", std::to_string(place.node_rank) + " of " + std::to_string(place.nnodes) + " hosts",
+                "a number from 0 to " + std::to_string(place.nnodes - 1));
+  }
+  return place;
+}
+
+}  // namespace tp

@@ -1,0 +1,54 @@
+#include "launcher/node_place.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "sharding/error.h"
+
+namespace tp {
+namespace {
+
+std::string refusal(const NodeOptions& options, bool tpu, const Environment& preset) {
+  try {
+    find_node_place(options, tpu, preset);
+  } catch (const Error& error) {
+    return error.text();
+  }
+  return "accepted";
+}
+
+TEST(NodePlace, CountsHostsNotVariables) {
+  // A TPU VM of one host sets the variable too, to one name.
+  EXPECT_FALSE(find_node_place({}, true, {{"TPU_WORKER_HOSTNAMES", "localhost"}}).several);
+  // Off chips it means nothing.
+  EXPECT_FALSE(find_node_place({}, false, {{"TPU_WORKER_HOSTNAMES", "h0,h1"}}).several);
+  EXPECT_EQ(find_node_place({}, true, {{"TPU_WORKER_HOSTNAMES", "h0,h1"}, {"NODE_RANK", "1"}}).nnodes, 2);
+}
+
+TEST(NodePlace, IsThatOfAnIndexedJobsPod) {
+  const NodePlace place = find_node_place({}, true, {{"TPU_WORKER_HOSTNAMES", "h0,h1"}, {"JOB_COMPLETION_INDEX", "1"}});
+  EXPECT_TRUE(place.several);
+  EXPECT_EQ(place.nnodes, 2);
+  EXPECT_EQ(place.node_rank, 1);
+  EXPECT_THAT(place.hosts, ::testing::ElementsAre("h0", "h1"));
+  EXPECT_EQ(find_node_place({}, true, {{"TPU_WORKER_HOSTNAMES", "h0,h1"}, {"TPU_WORKER_ID", "1"}}).node_rank, 1);
+}
+
+TEST(NodePlace, OfTheOptionsWins) {
+  const NodePlace place = find_node_place({2, 0}, true, {{"TPU_WORKER_HOSTNAMES", "h0,h1"}, {"JOB_COMPLETION_INDEX", "1"}});
+  EXPECT_EQ(place.node_rank, 0);
+}
+
+TEST(NodePlace, RefusesWhatContradictsItself) {
+  EXPECT_EQ(refusal({3, 0}, true, {{"TPU_WORKER_HOSTNAMES", "h0,h1"}}),
+            "TPU_WORKER_HOSTNAMES: names 2 hosts, --nnodes is 3\n  fix: set it to the names of all hosts, with commas between");
+  EXPECT_EQ(refusal({2, 2}, false, {}), "--node-rank: 2 of 2 hosts\n  fix: a number from 0 to 1");
+  EXPECT_EQ(refusal({std::nullopt, 1}, false, {}), "--node-rank: 1 of 1 host\n  fix: --nnodes N");
+  EXPECT_EQ(refusal({2, std::nullopt}, false, {}),
+            "--node-rank: is needed with several hosts\n  fix: 0 on the first host, 1 on the second, …");
+  EXPECT_EQ(refusal({}, true, {{"TPU_WORKER_HOSTNAMES", "h0,h1"}, {"JOB_COMPLETION_INDEX", "x"}}),
+            "JOB_COMPLETION_INDEX: `x` is not a whole number\n  fix: unset it, or set it right");
+}
+
+}  // namespace
+}  // namespace tp
