@@ -107,6 +107,15 @@ Share share_of(const Cores& cores, int index, int size) {
   return share;
 }
 
+// True when equal shares would put some rank on two NUMA nodes.
+bool straddles(const std::vector<size_t>& node_of_core, int size) {
+  const size_t part = node_of_core.size() / static_cast<size_t>(size);
+  for (size_t first = 0; part > 0 && first + part <= part * static_cast<size_t>(size); first += part) {
+    if (node_of_core[first] != node_of_core[first + part - 1]) return true;
+  }
+  return false;
+}
+
 // Ranks spread over the NUMA nodes, each within one of them.
 Share numa_share(const std::vector<Cores>& nodes, int local_rank, int local_size) {
   const auto node_of = [&](int rank) { return static_cast<size_t>(rank) * nodes.size() / static_cast<size_t>(local_size); };
@@ -151,12 +160,14 @@ int usable_cores(const std::vector<Cpu>& cpus, const std::string& root) {
 std::vector<int> cpus_of_rank(const std::vector<Cpu>& cpus, int local_rank, int local_size, int threads) {
   Cores cores;
   std::vector<Cores> nodes;
+  std::vector<size_t> node_of_core;
   const Cpu* last = nullptr;
   for (const Cpu& cpu : cpus) {
     if (last == nullptr || last->numa != cpu.numa) nodes.emplace_back();
     if (last == nullptr || last->package != cpu.package || last->core != cpu.core) {
       cores.emplace_back();
       nodes.back().emplace_back();
+      node_of_core.push_back(nodes.size());
     }
     cores.back().push_back(cpu.id);
     nodes.back().back().push_back(cpu.id);
@@ -164,9 +175,11 @@ std::vector<int> cpus_of_rank(const std::vector<Cpu>& cpus, int local_rank, int 
   }
   // Every rank must come to the same answer, so the smallest share decides, not this one's.
   const auto enough = static_cast<size_t>(std::max(1, threads));
-  Share mine;
-  if (nodes.size() > 1 && static_cast<size_t>(local_size) >= nodes.size()) mine = numa_share(nodes, local_rank, local_size);
-  if (mine.smallest < enough) mine = share_of(cores, local_rank, local_size);
+  Share mine = share_of(cores, local_rank, local_size);
+  if (straddles(node_of_core, local_size) && static_cast<size_t>(local_size) >= nodes.size()) {
+    const Share within = numa_share(nodes, local_rank, local_size);
+    if (within.smallest >= enough) mine = within;
+  }
   if (mine.smallest < enough) {
     mine.cpus.clear();
     for (const Cpu& cpu : cpus) mine.cpus.push_back(cpu.id);
