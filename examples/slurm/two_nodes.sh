@@ -93,11 +93,6 @@ rank 3 of 4 on host 1" ] || fail "places: $(cat places.err)"
 # A copy of tprun per task would be N jobs of one rank.
 timeout 60 srun -N 1 -n 2 "$TPRUN" --device cpu -- true >log/srun 2>&1 && fail "two copies of tprun were accepted"
 grep -q "srun started 2 copies of tprun; each would be a job of its own" log/srun || fail "two copies: $(cat log/srun)"
-# The worker itself, started by srun: joined by PMIx it is one job of two ranks; without, two copies that are refused.
-worker=$(dirname "$TPRUN")/tprun-rank
-[ -x "$worker" ] || worker=$(dirname "$TPRUN")/../runtime/tprun-rank
-timeout 60 srun -N 1 -n 2 --mpi=none "$worker" >log/srun 2>&1 </dev/null && fail "ranks that do not know one another were accepted"
-grep -q "srun: started 2 copies of tprun-rank that MPI does not join" log/srun || fail "single ranks: $(cat log/srun)"
 # A rank that fails fails the batch job, with its code.
 printf '#!/bin/bash\nexec "$TPRUN" --device cpu --quiet -- sh -c "exit 5"\n' >failing.sh
 timeout 120 sbatch --wait --nodes=2 --output="$dir/failing.out" failing.sh >log/sbatch 2>&1

@@ -79,6 +79,12 @@ FAKE_VERSION=4.1.6 PATH=$work/bin:$PATH "$tprun" "${root[@]}" --dry-run -- true 
 FAKE_VERSION=3.1.0 PATH=$work/bin:$PATH "$tprun" "${root[@]}" -- true 2>"$work/err" && fail "3.1 was accepted"
 grep -q "Open MPI 3.1 is too old" "$work/err" || fail "3.1: no word of it"
 
+# Copies of the worker that MPI does not join, as `srun --mpi=none` starts them, are not jobs of one rank each.
+worker=$(dirname "$tprun")/tprun-rank
+[ -x "$worker" ] || worker=$(dirname "$tprun")/../runtime/tprun-rank
+SLURM_STEP_NUM_TASKS=2 OMPI_MCA_ess_singleton_isolated=1 timeout 20 "$worker" >"$work/out" 2>"$work/err" </dev/null
+[ $? = 1 ] && grep -q "error: srun: started 2 copies of tprun-rank that MPI does not join" "$work/err" || { fail "single ranks"; cat "$work/err"; }
+
 # A start that does not come to an end has a bound, and names who is missing.
 FAKE_SLEEP=60 PATH=$work/bin:$PATH timeout 20 "$tprun" "${root[@]}" --timeout 1 -n 2 -- true 2>"$work/err" </dev/null
 code=$?

@@ -89,8 +89,9 @@ rank_of() {
     grep -qzxs "KILL_MARK=$1" "/proc/$p/environ" && echo "$p"
   done
 }
-for victim in 0 1; do
-  for signal in KILL TERM; do
+for signal in KILL TERM; do
+  for victim in 0 1; do
+    [ $signal$victim != TERM0 ] || continue
     slice 1
     export KILL_MARK=$$-$victim-$signal
     start 0 "${long[@]}"
