@@ -20,10 +20,16 @@ done
 
 dir=$(mktemp -d /tmp/tprun-slurm-XXXXXX)
 daemons=()
+# A slurmd whose controller is gone may not hear SIGTERM, so the wait has a bound.
 cleanup() {
   scancel --quiet --user=root 2>>"$dir/log/end"
-  for pid in "${daemons[@]}"; do kill "$pid" 2>>"$dir/log/end"; done
-  for pid in "${daemons[@]}"; do wait "$pid" 2>>"$dir/log/end"; done
+  kill "${daemons[@]}" 2>>"$dir/log/end"
+  for i in $(seq 50); do
+    [ -n "$(ps -o pid= -p "$(IFS=,; echo "${daemons[*]}")")" ] || break
+    sleep 0.1
+  done
+  kill -9 "${daemons[@]}" 2>>"$dir/log/end"
+  wait "${daemons[@]}" 2>>"$dir/log/end"
   rm -rf "$dir"
 }
 trap cleanup EXIT
@@ -32,7 +38,7 @@ mkdir -m 700 "$dir/munge"
 mkdir "$dir/log" "$dir/state" "$dir/spool"
 fail() {
   echo "FAIL: $*"
-  tail -n 15 "$dir"/log/* "$dir"/*.out
+  tail -n 15 "$dir"/log/* "$dir"/*.out "$dir"/*.err
   exit 1
 }
 
