@@ -154,7 +154,8 @@ class Generation {
         decoding.push_back(&sequence);
       }
     }
-    for (const auto& [width, group] : prefills) result_.times.prefill_s += timed([&, width = width] { forward(group, width); });
+    for (const auto& bucket : prefills)
+      result_.times.prefill_s += timed([&] { forward(bucket.second, bucket.first); });
     if (!decoding.empty()) {
       const double before_s = communicator_.seconds();
       result_.times.decode_s += timed([&] { forward(decoding, 1); });

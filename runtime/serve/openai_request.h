@@ -6,7 +6,7 @@
 
 #include "runtime/chat_prompt.h"
 #include "runtime/prompt_options.h"
-#include "runtime/serve/request_queue.h"
+#include "runtime/serve/queued_prompt.h"
 #include "runtime/tokenizer.h"
 
 namespace tp {

@@ -11,18 +11,12 @@
 
 #include "runtime/generate.h"
 #include "runtime/serve/answer.h"
+#include "runtime/serve/queued_prompt.h"
 #include "runtime/serve/serve_counts.h"
 #include "runtime/stop_text.h"
 #include "runtime/tokenizer.h"
 
 namespace tp {
-
-// A continuation that somebody waits for.
-struct QueuedPrompt {
-  GeneratePrompt prompt;
-  std::vector<std::string> stop;
-  std::string text;  // of the prompt, where it is known
-};
 
 // Requests of many threads on their way to the one that generates, and its tokens on their way back. Rank 0 has one.
 class RequestQueue : public TokenSink {

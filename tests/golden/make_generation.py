@@ -44,7 +44,7 @@ def generate(model, ids, options, new_tokens):
     best = [scores[0].topk(2).values for scores in result.scores]
     margin = min(float(two[0] - two[1]) for two in best)
     logprobs = [float(logits[0].log_softmax(-1)[token]) for logits, token in zip(result.logits, chosen)]
-    ended = eos is not None and chosen[-1] == eos
+    ended = chosen[-1] in (eos if isinstance(eos, list) else [eos])
     return margin, {"ids": chosen, "finish_reason": "eos" if ended else "length", "logprobs": [round(x, 5) for x in logprobs]}
 
 
