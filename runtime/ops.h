@@ -34,10 +34,11 @@ struct AttentionSpec {
 struct MoeSpec {
   const MoeConfig* config = nullptr;
   Activation activation = Activation::kSilu;
-  ParamId router = kNoParam, router_bias = kNoParam;    // [experts, hidden], [experts]
-  ParamId correction_bias = kNoParam;                   // [experts]
-  ParamId gate_up = kNoParam, gate_up_bias = kNoParam;  // [experts_local, 2 * intermediate_local, hidden]; bias of all experts
-  ParamId down = kNoParam, down_bias = kNoParam;        // [experts_local, hidden, intermediate_local]; bias of all experts
+  ParamId router = kNoParam, router_bias = kNoParam;  // [experts, hidden], [experts]
+  ParamId correction_bias = kNoParam;                 // [experts]
+  ParamId gate_up = kNoParam,
+          gate_up_bias = kNoParam;                // [experts_local, 2 * intermediate_local, hidden]; bias [experts_local, ..]
+  ParamId down = kNoParam, down_bias = kNoParam;  // [experts_local, hidden, intermediate_local]; bias [experts_local, hidden]
   // How they lie on the ranks: whole; each expert cut by its intermediate features; or this rank has the experts
   // [rank * experts_local, + experts_local).
   enum class Split { kNone, kFeatures, kExperts } split = Split::kNone;

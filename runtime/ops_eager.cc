@@ -73,8 +73,7 @@ const float* EagerOps::bias_of(const std::vector<LinearParams>& params) {
   return whole.data();
 }
 
-std::vector<const float*> EagerOps::expert_biases(ParamId bias, int64_t first,
-                                                  const std::vector<const cpu::PackedLinear*>& products) {
+std::vector<const float*> EagerOps::expert_biases(ParamId bias, const std::vector<const cpu::PackedLinear*>& products) {
   std::vector<const float*> rows;
   if (bias == kNoParam) return rows;
   const int64_t out = products[0]->out(), padded = products[0]->out_padded();
@@ -82,7 +81,7 @@ std::vector<const float*> EagerOps::expert_biases(ParamId bias, int64_t first,
   if (all.empty()) {
     all.resize(products.size() * static_cast<size_t>(padded));
     for (size_t i = 0; i < products.size(); ++i)
-      std::copy_n(floats(bias) + (first + static_cast<int64_t>(i)) * out, out, all.begin() + static_cast<int64_t>(i) * padded);
+      std::copy_n(floats(bias) + static_cast<int64_t>(i) * out, out, all.begin() + static_cast<int64_t>(i) * padded);
   }
   for (size_t i = 0; i < products.size(); ++i) rows.push_back(all.data() + static_cast<int64_t>(i) * padded);
   return rows;
@@ -192,10 +191,10 @@ Value EagerOps::moe(const Value& x, const MoeSpec& spec) {
     experts.gate_up.push_back(&weights_.packed().product(spec.gate_up, expert));
     experts.down.push_back(&weights_.packed().product(spec.down, expert));
   }
-  experts.gate_up_bias = expert_biases(spec.gate_up_bias, experts.first_expert, experts.gate_up);
+  experts.gate_up_bias = expert_biases(spec.gate_up_bias, experts.gate_up);
   // Of ranks that hold parts of the same expert one adds the bias.
   if (spec.split != MoeSpec::Split::kFeatures || communicator_.rank() == 0)
-    experts.down_bias = expert_biases(spec.down_bias, experts.first_expert, experts.down);
+    experts.down_bias = expert_biases(spec.down_bias, experts.down);
   auto sum = empty_value(from.lines, experts.down[0]->out(), DType::kF32);
   run_experts(from.rows, from.lines, choices, experts, *spec.config, spec.activation, sum->rows, context_);
   if (spec.split != MoeSpec::Split::kNone) return sum;

@@ -53,8 +53,8 @@ class EagerOps : public Ops {
   const float* floats(ParamId id);
   // The biases of a product's parameters as it takes them; nullptr when there are none.
   const float* bias_of(const std::vector<LinearParams>& params);
-  // The rows of a stacked expert bias from local expert `first` on, each padded as a product takes it.
-  std::vector<const float*> expert_biases(ParamId bias, int64_t first, const std::vector<const cpu::PackedLinear*>& products);
+  // The rows of a stacked expert bias, one for each local expert, padded as a product takes it.
+  std::vector<const float*> expert_biases(ParamId bias, const std::vector<const cpu::PackedLinear*>& products);
   // Uninitialized, in the model's dtype.
   std::shared_ptr<EagerValue> fresh(int64_t lines, int64_t features) const { return empty_value(lines, features, dtype_); }
 

@@ -108,7 +108,7 @@ class StableHloOps : public Ops {
   };
   Routing route(const Hlo& x, const MoeSpec& spec);
   Hlo expert_gate(const Hlo& gate_up, const MoeSpec& spec);
-  Hlo expert_bias(ParamId id, const MoeSpec& spec, int64_t experts_local);
+  Hlo expert_bias(ParamId id, int64_t experts_local);
 
   // Attention (stablehlo_attention.cc).
   // Where one row's new positions go in the cache.

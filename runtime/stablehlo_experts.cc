@@ -110,12 +110,9 @@ Hlo StableHloOps::expert_gate(const Hlo& gate_up, const MoeSpec& spec) {
 }
 
 // This rank's rows of a bias of all experts, [experts_local, features] float32.
-Hlo StableHloOps::expert_bias(ParamId id, const MoeSpec& spec, int64_t experts_local) {
-  const int64_t all = spec.config->num_experts, features = table_.at(id).elements() / all;
-  const Hlo bias = hlo_.convert(hlo_.reshape(parameter(id), {all, features}), DType::kF32);
-  if (experts_local == all || hlo_.replicas() == 1) return bias;
-  const Hlo first = hlo_.binary("multiply", rank(), static_cast<double>(experts_local));
-  return hlo_.dynamic_slice(bias, {first, hlo_.constant(0, {DType::kI32, {}})}, {experts_local, features});
+Hlo StableHloOps::expert_bias(ParamId id, int64_t experts_local) {
+  const int64_t features = table_.at(id).elements() / experts_local;
+  return hlo_.convert(hlo_.reshape(parameter(id), {experts_local, features}), DType::kF32);
 }
 
 Value StableHloOps::moe(const Value& x, const MoeSpec& spec) {
@@ -129,9 +126,9 @@ Value StableHloOps::moe(const Value& x, const MoeSpec& spec) {
     routing.experts = hlo_.binary("subtract", routing.experts, hlo_.broadcast(first, {}, routing.experts.type.dims));
   }
   Hlo gate_bias, down_bias;
-  if (spec.gate_up_bias != kNoParam) gate_bias = expert_bias(spec.gate_up_bias, spec, experts);
+  if (spec.gate_up_bias != kNoParam) gate_bias = expert_bias(spec.gate_up_bias, experts);
   if (spec.down_bias != kNoParam) {
-    down_bias = expert_bias(spec.down_bias, spec, experts);
+    down_bias = expert_bias(spec.down_bias, experts);
     // Of ranks that hold parts of the same expert one adds the bias.
     if (spec.split == MoeSpec::Split::kFeatures && hlo_.replicas() > 1) {
       const Hlo own = hlo_.compare("EQ", rank(), hlo_.constant(0, {DType::kI32, {}}));

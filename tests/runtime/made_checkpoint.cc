@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sharding/plan_yaml.h"
+#include "tests/runtime/safetensors_header.h"
 
 namespace tp {
 namespace {
@@ -49,26 +50,21 @@ void MadeCheckpoint::write(const std::filesystem::path& dir) const {
       {"model.norm.weight", {hidden}}};
   if (!tied) tensors.push_back({"lm_head.weight", {vocab, hidden}});
 
-  Json header;
-  int64_t offset = bytes_before;
-  if (bytes_before > 0) header["unused"] = {{"dtype", "U8"}, {"shape", {bytes_before}}, {"data_offsets", {0, bytes_before}}};
+  std::vector<HeaderTensor> stored;
+  if (bytes_before > 0) stored.push_back({"unused", "U8", {bytes_before}});
   std::string data(value ? static_cast<size_t>(bytes_before) : 0, '\0');
+  int64_t size = bytes_before;
   for (size_t t = 0; t < tensors.size(); ++t) {
-    int64_t elements = 1;
-    for (int64_t size : tensors[t].second) elements *= size;
-    header[tensors[t].first] = {
-        {"dtype", dtype}, {"shape", tensors[t].second}, {"data_offsets", {offset, offset + elements * element}}};
-    offset += elements * element;
+    stored.push_back({tensors[t].first, dtype, tensors[t].second});
+    const int64_t elements = stored.back().elements();
+    size += elements * element;
     if (!value) continue;
     for (int64_t i = 0; i < elements; ++i) append(data, value(static_cast<int64_t>(t), i), element == 2);
   }
-  std::string text = header.dump();
-  text.resize((text.size() + 7) / 8 * 8, ' ');
-  std::string length;
-  for (int shift = 0; shift < 64; shift += 8) length += static_cast<char>(text.size() >> shift);
+  const std::string header = safetensors_header(stored);
   const std::filesystem::path path = dir / "model.safetensors";
-  std::ofstream(path, std::ios::binary) << length << text << data;
-  std::filesystem::resize_file(path, 8 + text.size() + static_cast<size_t>(offset));
+  std::ofstream(path, std::ios::binary) << header << data;
+  std::filesystem::resize_file(path, header.size() + static_cast<size_t>(size));
 }
 
 ParameterTable made_table(const std::filesystem::path& dir, int tp_size, int rank) {
