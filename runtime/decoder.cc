@@ -67,6 +67,7 @@ Decoder::Layer Decoder::layer(int index) const {
 
   const LayerConfig& config = config_.layers[static_cast<size_t>(index)];
   layer.rope = config.rope;
+  layer.query_rope = config.query_rope;
   layer.attention = attention_spec(layer, index);
   if (config.moe) layer.moe = moe_spec(index);
   return layer;
@@ -162,7 +163,8 @@ Value Decoder::embed(Ops& ops) const {
   Value x = ops.embedding(weight, planned->style == Style::kEmbeddingRowwise);
   if (planned->style == Style::kEmbeddingRowwise) x = ops.all_reduce(x, kNoParam);
   if (planned->style == Style::kEmbeddingColwise) x = ops.all_gather(x, config_.hidden_size);
-  return embedding_scale_ == 1.0 ? x : ops.scale(x, embedding_scale_);
+  if (embedding_scale_ != 1.0) x = ops.scale(x, embedding_scale_);
+  return config_.embedding_norm ? apply(ops, final_norm_, x) : x;
 }
 
 Value Decoder::latent_norm(Ops& ops, const Norm& norm, const Value& x) const {
@@ -218,7 +220,7 @@ Value Decoder::attention(Ops& ops, const Layer& layer, const Value& x) const {
   if (config_.qkv_clip != 0.0)
     for (Value* value : {&q, &k, &v}) *value = ops.clamp(*value, -config_.qkv_clip, config_.qkv_clip);
   if (layer.rope >= 0) {
-    q = ops.rope(q, layer.rope, spec.heads_local, spec.head_dim);
+    q = ops.rope(q, layer.query_rope, spec.heads_local, spec.head_dim);
     k = ops.rope(k, layer.rope, spec.kv_heads_local, spec.head_dim);
   }
   if (config_.qk_norm_after_rope) normalize();

@@ -43,7 +43,7 @@ class Decoder {
     std::optional<MoeSpec> moe;
     Linear shared_gate, shared_up, shared_down, shared_expert_gate;
     AttentionSpec attention;
-    int rope = -1;
+    int rope = -1, query_rope = -1;
   };
 
   Linear linear(Role role, int layer) const;

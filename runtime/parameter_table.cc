@@ -14,10 +14,10 @@ std::vector<int64_t> Parameter::shape() const {
 
 ParameterTable::ParameterTable(const ResolvedPlan& plan, const ModelConfig& config, int rank) : tp_size_(plan.tp_size) {
   const bool transposed_experts = config.moe && config.moe->clamped_swiglu;
-  std::string embedding;
+  std::optional<ModuleSpec> embedding;
   for (const PlannedModule& planned : plan.modules) {
     const ModuleSpec& module = planned.module;
-    if (module.role == Role::kEmbedding) embedding = module.weight_name();
+    if (module.role == Role::kEmbedding) embedding = module;
     Entry entry{planned};
     if (module.has_weight) {
       Parameter weight{module};
@@ -26,7 +26,7 @@ ParameterTable::ParameterTable(const ResolvedPlan& plan, const ModelConfig& conf
       weight.transposed = transposed_experts && (module.role == Role::kExpertsGateUp || module.role == Role::kExpertsDown);
       // Added to float32 scores: in 16 bits it would change which experts are chosen.
       weight.keep_float32 = module.role == Role::kCorrectionBias;
-      if (module.role == Role::kLmHead && config.tie_word_embeddings) weight.tied_tensor = embedding;
+      if (module.role == Role::kLmHead && config.tie_word_embeddings) weight.tied = embedding;
       entry.weight = add(std::move(weight));
     }
     if (module.has_bias) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,7 +20,7 @@ inline constexpr ParamId kNoParam = -1;
 struct Parameter {
   ModuleSpec module;
   bool is_bias = false;
-  std::string tied_tensor;            // read when the weight itself is not stored (a tied lm_head: the embedding); empty = none
+  std::optional<ModuleSpec> tied;     // read when the weight itself is not stored: of a tied lm_head the embedding
   std::vector<int64_t> stored_shape;  // of the whole
   ShardSlice slice;
   // The last two dimensions are swapped at load, so that all linear weights are [.., out, in] in memory.

@@ -93,6 +93,12 @@ std::vector<float> dynamic(const RopeConfig& rope, int64_t max_position, int64_t
   return inverse_of(period_factors(rope.theta * std::pow(stretch, dim / (dim - 2)), rope.rotary_dim));
 }
 
+// Of ministral3: get_llama_4_attn_scale, which multiplies the queries after they are turned.
+float position_factor(const RopeConfig& rope, int64_t position) {
+  if (rope.position_beta == 0) return 1.0f;
+  return static_cast<float>(1 + rope.position_beta * std::log1p(static_cast<double>(position / rope.original_max_position)));
+}
+
 }  // namespace
 
 RopeFrequencies rope_frequencies(const RopeConfig& rope, int64_t max_position, int64_t length) {
@@ -140,10 +146,11 @@ RopeTable rope_table(const RopeConfig& rope, int64_t max_position, int64_t width
     const RopeFrequencies frequencies = rope_frequencies(rope, max_position, total[row]);
     for (int64_t t = 0; t < width; ++t) {
       const float position = static_cast<float>(start[row] + t);
+      const float factor = frequencies.attention_factor * position_factor(rope, start[row] + t);
       for (size_t i = 0; i < half; ++i, ++next) {
         const float angle = position * frequencies.inverse[i];
-        table.cos[next] = std::cos(angle) * frequencies.attention_factor;
-        table.sin[next] = std::sin(angle) * frequencies.attention_factor;
+        table.cos[next] = std::cos(angle) * factor;
+        table.sin[next] = std::sin(angle) * (rope.reversed ? -factor : factor);
       }
     }
   }

@@ -14,10 +14,10 @@ std::vector<ParamId> tied_storage(const ModelConfig& config, const ParameterTabl
   for (ParamId id = 0; id < table.size(); ++id) {
     storage.push_back(id);
     const Parameter& parameter = table.at(id);
-    if (!config.tie_word_embeddings || parameter.tied_tensor.empty()) continue;
+    if (!config.tie_word_embeddings || !parameter.tied) continue;
     for (ParamId other = 0; other < id; ++other) {
       const Parameter& owner = table.at(other);
-      const bool same = owner.name() == parameter.tied_tensor && owner.shape() == parameter.shape() &&
+      const bool same = owner.name() == parameter.tied->weight_name() && owner.shape() == parameter.shape() &&
                         owner.slice.dim == parameter.slice.dim && owner.slice.runs == parameter.slice.runs;
       if (same) storage.back() = other;
     }

@@ -23,11 +23,11 @@ std::vector<WeightSource> find_sources(const Parameter& parameter, const Checkpo
   std::vector<WeightSource> sources;
   if (!parameter.is_bias) {
     sources = weight_sources(checkpoint, parameter.module);
-  } else if (const StoredTensor* stored = checkpoint.find(parameter.name())) {
+  } else if (const StoredTensor* stored = find_bias(checkpoint, parameter.module)) {
     sources = {{stored}};
   }
-  if (sources.empty() && !parameter.tied_tensor.empty())
-    if (const StoredTensor* stored = checkpoint.find(parameter.tied_tensor)) sources = {{stored}};
+  if (sources.empty() && parameter.tied)
+    if (const StoredTensor* stored = find_weight(checkpoint, *parameter.tied)) sources = {{stored}};
   if (sources.empty()) throw Error(checkpoint.dir, "no tensor named " + parameter.name());
   return sources;
 }

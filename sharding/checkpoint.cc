@@ -109,11 +109,6 @@ std::string counted(const std::map<std::string, int>& names) {
   return text;
 }
 
-const StoredTensor* find_weight(const Checkpoint& checkpoint, const ModuleSpec& module) {
-  const StoredTensor* stored = checkpoint.find(module.weight_name());
-  return stored || module.stored_name.empty() ? stored : checkpoint.find(module.stored_name);
-}
-
 // Experts that are stored apart: each part has its share of the out dimension.
 void check_experts(const Checkpoint& checkpoint, const ModuleSpec& module, std::vector<std::string>& faults) {
   const auto parts = static_cast<int64_t>(module.per_expert.size());
@@ -206,6 +201,16 @@ std::vector<WeightSource> weight_sources(const Checkpoint& checkpoint, const Mod
   return sources;
 }
 
+const StoredTensor* find_weight(const Checkpoint& checkpoint, const ModuleSpec& module) {
+  const StoredTensor* stored = checkpoint.find(module.weight_name());
+  return stored || module.stored_name.empty() ? stored : checkpoint.find(module.stored_name);
+}
+
+const StoredTensor* find_bias(const Checkpoint& checkpoint, const ModuleSpec& module) {
+  const StoredTensor* stored = checkpoint.find(module.bias_name());
+  return stored || module.stored_bias.empty() ? stored : checkpoint.find(module.stored_bias);
+}
+
 bool has_lm_head(const Checkpoint& checkpoint, const std::vector<ModuleSpec>& modules) {
   for (const ModuleSpec& module : modules) {
     if (module.role == Role::kLmHead) return !weight_sources(checkpoint, module).empty();
@@ -219,7 +224,7 @@ std::vector<std::string> unused_tensors(const Checkpoint& checkpoint, const std:
     if (module.has_weight) {
       for (const WeightSource& source : weight_sources(checkpoint, module)) used.insert(source.tensor);
     }
-    if (module.has_bias) used.insert(checkpoint.find(module.bias_name()));
+    if (module.has_bias) used.insert(find_bias(checkpoint, module));
   }
   // Buffers that older releases saved and that are computed here.
   constexpr std::array<std::string_view, 4> kBuffers = {".rotary_emb.inv_freq", ".attention.bias", ".attention.masked_bias",
@@ -236,7 +241,7 @@ std::vector<std::string> unused_tensors(const Checkpoint& checkpoint, const std:
 std::vector<std::string> unused_notes(const Checkpoint& checkpoint, const std::vector<ModuleSpec>& modules) {
   std::set<const StoredTensor*> denied;
   for (const ModuleSpec& module : modules) {
-    if (!module.has_bias && !module.bare) denied.insert(checkpoint.find(module.bias_name()));
+    if (!module.has_bias && !module.bare) denied.insert(find_bias(checkpoint, module));
   }
   std::map<std::string, int> biases, others;
   for (const std::string& name : unused_tensors(checkpoint, modules)) {
@@ -262,7 +267,7 @@ void require_tensors(const Checkpoint& checkpoint, const std::vector<ModuleSpec>
     } else if (module.has_weight && !shared) {
       note(fault(module.weight_name(), weight, module.weight_shape));
     }
-    if (module.has_bias) note(fault(module.bias_name(), checkpoint.find(module.bias_name()), {module.weight_shape[0]}));
+    if (module.has_bias) note(fault(module.bias_name(), find_bias(checkpoint, module), {module.weight_shape[0]}));
   }
   if (faults.empty()) return;
   const std::string count = faults.size() == 1 ? "1 tensor does" : std::to_string(faults.size()) + " tensors do";

@@ -45,6 +45,10 @@ struct WeightSource {
 // when something is missing.
 std::vector<WeightSource> weight_sources(const Checkpoint& checkpoint, const ModuleSpec& module);
 
+// The weight of a module in one piece, and its bias, under any of their names; nullptr when there is none.
+const StoredTensor* find_weight(const Checkpoint& checkpoint, const ModuleSpec& module);
+const StoredTensor* find_bias(const Checkpoint& checkpoint, const ModuleSpec& module);
+
 // Whether the head has a tensor of its own, under any of its names.
 bool has_lm_head(const Checkpoint& checkpoint, const std::vector<ModuleSpec>& modules);
 

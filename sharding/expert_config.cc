@@ -34,10 +34,27 @@ void mark_written_layers(ConfigValues& values, std::vector<LayerConfig>& layers)
   }
 }
 
+// A number, or a list that says the same one for every layer: hunyuan.
+int64_t one_for_all_layers(ConfigValues& values, const std::string& key, int64_t low, int64_t high) {
+  if (!values.at(key).is_array()) return values.integer(key, low, high);
+  const std::vector<int64_t> numbers = values.integers(key, low, high);
+  if (numbers.empty() || std::ranges::count(numbers, numbers.front()) != std::ssize(numbers)) {
+    values.problem(key, "differs between layers, which is not supported");
+    return low;
+  }
+  return numbers.front();
+}
+
 void mark_layers(ConfigValues& values, SparseRule rule, std::vector<LayerConfig>& layers) {
   if (rule == SparseRule::kFirstDense && values.has("mlp_layer_types")) return mark_written_layers(values, layers);
-  int64_t first = 0, step = 1;
+  int64_t first = 0, last = kMaxLayers, step = 1;
   std::vector<int64_t> dense;
+  if (rule == SparseRule::kInterval) {
+    first = values.integer("moe_layer_start_index", 0, kMaxLayers);
+    step = values.integer("moe_layer_interval", 1, kMaxLayers);
+    const int64_t end = values.integer("moe_layer_end_index", -1, kMaxLayers);
+    if (end >= 0) last = end;
+  }
   if (rule == SparseRule::kFirstDense) first = values.integer("first_k_dense_replace", 0, kMaxLayers);
   if (rule == SparseRule::kStep) {
     step = values.integer("decoder_sparse_step", 1, kMaxLayers);
@@ -45,7 +62,8 @@ void mark_layers(ConfigValues& values, SparseRule rule, std::vector<LayerConfig>
   }
   for (size_t i = 0; i < layers.size(); ++i) {
     const auto layer = static_cast<int64_t>(i);
-    layers[i].moe = layer >= first && (layer + 1) % step == 0 && std::find(dense.begin(), dense.end(), layer) == dense.end();
+    layers[i].moe = layer >= first && layer <= last && (layer + 1) % step == 0 &&
+                    std::find(dense.begin(), dense.end(), layer) == dense.end();
   }
 }
 
@@ -81,7 +99,7 @@ void read_moe(ConfigValues& values, const Family& family, ModelConfig& config) {
   if (spelling.num_experts.empty()) return;
   MoeConfig moe;
   moe.num_experts = values.integer(std::string(spelling.num_experts), 1, kMaxExperts);
-  moe.top_k = values.integer(std::string(spelling.top_k), 1, kMaxExperts);
+  moe.top_k = one_for_all_layers(values, std::string(spelling.top_k), 1, kMaxExperts);
   moe.intermediate_size = values.integer(std::string(spelling.intermediate_size), 1, kMaxWidth);
   if (moe.top_k > moe.num_experts) {
     values.problem(std::string(spelling.top_k),
@@ -93,10 +111,11 @@ void read_moe(ConfigValues& values, const Family& family, ModelConfig& config) {
     moe.shared_intermediate_size = values.integer(std::string(spelling.shared_intermediate_size), 1, kMaxWidth);
   }
   if (spelling.shared_count) {
-    moe.shared_intermediate_size = moe.intermediate_size * values.integer("n_shared_experts", 1, 64);
+    moe.shared_intermediate_size = moe.intermediate_size * values.integer("n_shared_experts", 0, 64);
   }
   moe.shared_gate = spelling.shared_gate;
   moe.correction_bias = spelling.correction_bias;
+  moe.correction_row = spelling.correction_row;
   if (spelling.grouped) read_groups(values, spelling, moe);
   if (spelling.clamped_swiglu) {
     moe.clamped_swiglu = moe.router_bias = moe.expert_bias = true;

@@ -10,7 +10,8 @@ namespace tp {
 const std::vector<Family>& families() {
   static const std::vector<Family> table = [] {
     std::vector<Family> rows = dense_families();
-    for (const auto& part : {llama_families(), moe_families()}) rows.insert(rows.end(), part.begin(), part.end());
+    for (const auto& part : {llama_families(), moe_families(), deepseek_families()})
+      rows.insert(rows.end(), part.begin(), part.end());
     return rows;
   }();
   return table;

@@ -57,6 +57,7 @@ enum class SparseRule {
   kAllLayers,
   kStep,        // every `decoder_sparse_step`-th that is not in `mlp_only_layers`: qwen2_moe
   kFirstDense,  // `mlp_layer_types`, else from `first_k_dense_replace` on: deepseek_v3
+  kInterval,    // every `moe_layer_interval`-th from `moe_layer_start_index` to `moe_layer_end_index`: ernie4_5_moe
 };
 
 // Names of a block's parameters below "<prefix><layers>.<n>."; an empty one does not exist in the family.
@@ -84,12 +85,15 @@ struct ParameterNames {
   std::string_view router = "mlp.gate";
   std::string_view experts = "mlp.experts";
   std::string_view shared_expert = "mlp.shared_experts";
+  std::string_view correction_bias = "";  // empty = "<router>.e_score_correction_bias"
   // Where checkpoints store what transformers renames; empty = under the same name.
   std::string_view stored_lm_head = "";
   std::string_view stored_router = "";   // with ".weight"
   std::string_view stored_experts = "";  // "<this>.*.<expert_gate>.weight"
   std::string_view stored_gate_up = "";  // the stacked tensor, with ".weight"
   std::string_view stored_down = "";
+  // Parts of names that checkpoints may have in place of transformers', "part=stored part=stored": exaone.
+  std::string_view stored_parts = "";
   std::string_view expert_gate = "gate_proj";
   std::string_view expert_up = "up_proj";
   std::string_view expert_down = "down_proj";
@@ -113,6 +117,7 @@ struct MoeSpelling {
   bool grouped = false;  // `n_group`, `topk_group`, `routed_scaling_factor`
   GroupScore group_score = GroupScore::kMax;
   bool correction_bias = false;
+  bool correction_row = false;  // which is stored as [1, experts]
   bool clamped_swiglu = false;  // with it come biases of the router and of the experts
 };
 
@@ -140,11 +145,16 @@ struct Family {
   RopeLayout rope_layout = RopeLayout::kHalf;
   Switch rope_interleaved = "";  // wins over rope_layout
   RopeRule rope_rule = RopeRule::kAllLayers;
+  bool rope_reversed = false;  // turns by the negative angle: nanochat
+  // The rope's `llama_4_scaling_beta` stretches queries with their position: ministral3.
+  bool rope_scales_queries = false;
+  std::string_view rotary_dim_key = "";  // an older spelling of partial_rotary_factor, in features: minimax_m2
   WindowRule window = WindowRule::kNone;
 
   NormKind norm = NormKind::kRms;
   bool norm_bias = false;
   bool norm_weight = true;
+  bool embedding_norm = false;                     // the final norm, applied to the embedding too: nanochat
   std::string_view norm_eps_key = "rms_norm_eps";  // empty = 1e-5, always
   NormPlacement placement = NormPlacement::kPre;
   Switch post_norms = "";  // the placement is kPrePost when it says so: hyperclovax

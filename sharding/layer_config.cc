@@ -96,7 +96,7 @@ void read_layers(ConfigValues& values, const Family& family, ModelConfig& config
   const std::optional<int64_t> window = read_window(values, family.window);
   const std::vector<bool> rotated = read_rotated(values, family.rope_rule, config.layers.size());
   const std::vector<std::string> types = read_types(values, family, window.has_value(), rotated);
-  const bool by_type = config.ropes.size() > 1;
+  const bool by_type = family.sliding_theta != 0.0;
   for (size_t i = 0; i < types.size(); ++i) {
     LayerConfig& layer = config.layers[i];
     const bool slides = types[i] == kSliding;
@@ -109,6 +109,7 @@ void read_layers(ConfigValues& values, const Family& family, ModelConfig& config
                               (family.rope_rule == RopeRule::kSlidingLayersIfWindow && window.has_value());
     layer.rope = by_type && slides ? 1 : 0;
     if (!rotated[i] || (only_sliding && !slides)) layer.rope = -1;
+    layer.query_rope = family.rope_scales_queries && layer.rope >= 0 ? 1 : layer.rope;
   }
 }
 

@@ -133,6 +133,7 @@ void read_block(ConfigValues& values, const Family& family, ModelConfig& config)
   config.norm_eps = family.norm_eps_key.empty() ? 1e-5 : values.number(std::string(family.norm_eps_key), 0, 1);
   config.norm_bias = family.norm_bias;
   config.norm_weight = family.norm_weight;
+  config.embedding_norm = family.embedding_norm;
   config.fused_qkv = family.fused_qkv;
   config.qkv_per_head = family.qkv_per_head;
   if (config.qkv_per_head) config.num_kv_heads = config.num_heads;  // every head has its own k and v, whatever the file says

@@ -32,6 +32,8 @@ struct RopeConfig {
   double theta = 10000.0;
   int64_t rotary_dim = 0;  // features of a head that are rotated, even, <= head_dim; the rest passes through
   RopeLayout layout = RopeLayout::kHalf;
+  bool reversed = false;       // turns by the negative angle
+  double position_beta = 0.0;  // cos and sin times 1 + beta * log(1 + floor(position / original_max_position))
   double factor = 1.0;
   int64_t original_max_position = 0;
   double low_freq_factor = 1.0, high_freq_factor = 4.0;  // llama3
@@ -78,6 +80,7 @@ struct MoeConfig {
   int64_t groups = 1, top_groups = 1;
   GroupScore group_score = GroupScore::kMax;
   bool correction_bias = false;  // a float32 vector [num_experts] added for the choice alone
+  bool correction_row = false;   // stored as [1, num_experts]
   bool router_bias = false;
   bool expert_bias = false;  // on gate_up and down of every expert
   // gpt_oss: gate and up rows alternate; gate = min(gate, limit), up = clamp(up, -limit, limit),
@@ -102,6 +105,7 @@ struct MlaConfig {
 struct LayerConfig {
   int64_t window = 0;  // a query sees keys in (position - window, position]; 0 = all
   int rope = 0;        // index into ModelConfig::ropes; -1 = no rotation in this layer
+  int query_rope = 0;  // the same for queries, where it differs; -1 with rope
   bool moe = false;
 };
 
@@ -132,7 +136,8 @@ struct ModelConfig {
   bool pre_mlp_norm = true, post_mlp_norm = false;
   // Attention and mlp both start from the block's input. Without a pre_mlp norm they share the pre_attention norm's output.
   bool parallel_block = false;
-  bool norm_weight = true;  // olmo has norms without parameters
+  bool norm_weight = true;      // olmo has norms without parameters
+  bool embedding_norm = false;  // the final norm normalizes the embedding too
 
   bool fused_qkv = false;
   bool qkv_per_head = false;  // rows of the fused weight are [heads, 3, head_dim] (gpt_neox), not [q; k; v]

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "sharding/config_values.h"
 #include "sharding/families.h"
 
 namespace tp {
@@ -39,10 +40,25 @@ class TreeBuilder {
     ModuleSpec& head = add(std::string(names_.lm_head), Role::kLmHead, {c_.vocab_size, c_.hidden_size});
     head.has_bias = c_.lm_head_bias;
     head.stored_name = names_.stored_lm_head;
+    rename_parts();
     return std::move(modules_);
   }
 
  private:
+  // The other names of families whose checkpoints spell parts of them differently.
+  void rename_parts() {
+    const auto parts = parse_aliases(names_.stored_parts);
+    for (ModuleSpec& module : modules_) {
+      std::string name = module.name;
+      for (const auto& [part, stored] : parts) {
+        if (const size_t at = name.find(part); at != std::string::npos) name.replace(at, part.size(), stored);
+      }
+      if (name == module.name) continue;
+      if (module.stored_name.empty()) module.stored_name = name + (module.bare ? "" : ".weight");
+      module.stored_bias = name + ".bias";
+    }
+  }
+
   std::string outer(std::string_view name) const { return std::string(names_.prefix) + std::string(name); }
   std::string inner(std::string_view name) const {
     return outer(names_.layers) + "." + std::to_string(layer_) + "." + std::string(name);
@@ -76,6 +92,7 @@ class TreeBuilder {
     if (c_.qk_norm == QkNorm::kPerHeadWeights) shape = {heads, c_.head_dim};
     if (c_.qk_norm == QkNorm::kFullProjection) shape = {heads * c_.head_dim};
     ModuleSpec& module = add(inner(name), role, shape);
+    module.has_weight = c_.norm_weight;
     module.has_bias = c_.norm_bias;
     if (c_.qk_norm != QkNorm::kPerHead) module.heads_out = heads;
   }
@@ -138,8 +155,7 @@ class TreeBuilder {
     const int64_t count = moe.num_experts, hidden = c_.hidden_size, width = moe.intermediate_size;
     ModuleSpec& router = linear(names_.router, Role::kRouter, count, hidden, moe.router_bias);
     router.stored_name = stored(names_.stored_router);
-    const std::string router_name = std::string(names_.router);
-    if (moe.correction_bias) bare(router_name + ".e_score_correction_bias", Role::kCorrectionBias, {count});
+    if (moe.correction_bias) correction_bias(count);
     const std::string name = std::string(names_.experts);
     const bool swapped = moe.clamped_swiglu;
     std::vector<int64_t> gate_up_shape = {count, 2 * width, hidden}, down_shape = {count, hidden, width};
@@ -155,6 +171,12 @@ class TreeBuilder {
     if (!swapped) down.per_expert = {per_expert(names_.expert_down)};
     if (moe.expert_bias) bare(name + ".down_proj_bias", Role::kExpertsDownBias, {count, hidden});
     shared_expert();
+  }
+
+  void correction_bias(int64_t count) {
+    const std::string usual = std::string(names_.router) + ".e_score_correction_bias";
+    const std::vector<int64_t> shape = c_.moe->correction_row ? std::vector<int64_t>{1, count} : std::vector<int64_t>{count};
+    bare(names_.correction_bias.empty() ? usual : names_.correction_bias, Role::kCorrectionBias, shape);
   }
 
   void shared_expert() {

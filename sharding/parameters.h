@@ -73,8 +73,8 @@ struct ModuleSpec {
   // A checkpoint may have one tensor per expert instead of the stacked one: their names with "*" for the expert's number,
   // in the order in which they are joined along the expert's out dimension ("…experts.*.gate_proj.weight", "…up_proj…").
   std::vector<std::string> per_expert;
-  // Another name that checkpoints use for the whole tensor; empty = none.
-  std::string stored_name;
+  // Other names that checkpoints use for the whole weight and the bias; empty = none.
+  std::string stored_name, stored_bias;
 
   std::string weight_name() const { return bare ? name : name + ".weight"; }
   std::string bias_name() const { return name + ".bias"; }

@@ -90,7 +90,8 @@ void check_rope_keys(ConfigValues& rope, const Family& family) {
       "mrope_section",   "mrope_interleaved",
   };
   for (const auto& [key, value] : rope.written_values().items()) {
-    const bool read = known.contains(key) || (family.ntk_alpha && key == "alpha");
+    const bool read = known.contains(key) || (family.ntk_alpha && key == "alpha") ||
+                      (family.rope_scales_queries && (key == "llama_4_scaling_beta" || key == "max_position_embeddings"));
     if (!read && !value.is_null()) rope.problem(key, "is not supported");
   }
 }
@@ -110,6 +111,9 @@ int64_t read_rotary_dim(ConfigValues& values, ConfigValues& rope, const Family& 
     partial = rope.number("partial_rotary_factor", 0, 1);
   } else if (values.has("partial_rotary_factor")) {
     partial = values.number("partial_rotary_factor", 0, 1);
+  } else if (!family.rotary_dim_key.empty() && values.has(std::string(family.rotary_dim_key))) {
+    const int64_t features = values.integer(std::string(family.rotary_dim_key), 1, config.head_dim);
+    partial = static_cast<double>(features) / static_cast<double>(config.head_dim);
   }
   if (partial != 1.0 && !family.partial_rotary) {
     values.problem("partial_rotary_factor", "is not supported for this model_type");
@@ -126,6 +130,7 @@ RopeConfig read_rope(ConfigValues& values, ConfigValues rope, const Family& fami
                      const ModelConfig& config) {
   RopeConfig out;
   out.layout = family.rope_layout;
+  out.reversed = family.rope_reversed;
   if (!family.rope_interleaved.empty() && values.boolean(std::string(family.rope_interleaved))) {
     out.layout = RopeLayout::kInterleaved;
   }
@@ -161,6 +166,13 @@ void read_one_rope(ConfigValues& values, const Family& family, ModelConfig& conf
   if (values.has(key) && !values.at(key).is_object()) values.problem(key, "is not an object");
   const double theta = theta_of(values, "rope_theta", family.default_theta);
   config.ropes.push_back(read_rope(values, values.object(key), family, theta, config));
+  if (!family.rope_scales_queries) return;
+  ConfigValues rope = values.object(key);
+  config.ropes.push_back(config.ropes.front());
+  config.ropes.back().position_beta = rope.number("llama_4_scaling_beta", -kLargest, kLargest);
+  if (!rope.has("original_max_position_embeddings")) {
+    rope.problem("original_max_position_embeddings", "is missing, which `llama_4_scaling_beta` needs");
+  }
 }
 
 // ropes[0] for full layers, ropes[1] for sliding ones. An older `rope_scaling` speaks of the full layers alone.
@@ -176,6 +188,8 @@ void read_rope_per_layer_type(ConfigValues& values, const Family& family, ModelC
   config.ropes.push_back(read_rope(values, nested.inner("full_attention", full), family, theta, config));
   const double sliding_theta = theta_of(values, std::string(family.sliding_theta_key), family.sliding_theta);
   config.ropes.push_back(read_rope(values, nested.object("sliding_attention"), family, sliding_theta, config));
+  // transformers looks for it beside the layer types, where no configuration class puts it.
+  for (RopeConfig& rope : config.ropes) rope.truncate = true;
 }
 
 }  // namespace
@@ -183,7 +197,9 @@ void read_rope_per_layer_type(ConfigValues& values, const Family& family, ModelC
 std::vector<std::string> rope_keys(const Family& family) {
   std::vector<std::string> keys = {"rope_parameters", "rope_scaling", "rope_theta", "partial_rotary_factor",
                                    "original_max_position_embeddings"};
-  if (!family.sliding_theta_key.empty()) keys.emplace_back(family.sliding_theta_key);
+  for (const std::string_view key : {family.sliding_theta_key, family.rotary_dim_key}) {
+    if (!key.empty()) keys.emplace_back(key);
+  }
   return keys;
 }
 

@@ -22,6 +22,9 @@ DENSE = dict(vocab_size=100, hidden_size=32, intermediate_size=56, num_hidden_la
              eos_token_id=2)
 MLA = dict(num_key_value_heads=4, kv_lora_rank=16, qk_nope_head_dim=8, qk_rope_head_dim=8, v_head_dim=12, n_shared_experts=1,
            n_routed_experts=4, moe_intermediate_size=20, num_experts_per_tok=2, first_k_dense_replace=1)
+# Families that others prove in most respects: smaller, with shorter prompts.
+SMALL = dict(vocab_size=48, hidden_size=24, intermediate_size=20)
+SMALL_LENGTHS = (1, 5, 17)
 ALTERNATING = ["sliding_attention", "full_attention"]
 EXPERTS = dict(num_experts_per_tok=2, num_local_experts=4)
 
@@ -115,6 +118,27 @@ CASES = {
         max_window_layers=1)),
     "tiny_glm4_moe_lite": ("Glm4MoeLiteForCausalLM", "bfloat16", dict(
         {k: v for k, v in MLA.items() if k != "first_k_dense_replace"}, q_lora_rank=16)),
+    "tiny_exaone": ("LlamaForCausalLM", "bfloat16", dict(
+        SMALL, config_class="ExaoneConfig", head_dim=8, attention_bias=True, mlp_bias=True)),
+    "tiny_ministral3": ("Ministral3ForCausalLM", "bfloat16", dict(
+        SMALL, head_dim=8, max_position_embeddings=64, rope_parameters=rope(
+            rope_type="yarn", factor=4.0, original_max_position_embeddings=6, mscale=1.0, mscale_all_dim=1.0,
+            llama_4_scaling_beta=0.4))),
+    "tiny_nanochat": ("NanoChatForCausalLM", "bfloat16", dict(SMALL, attention_bias=True, final_logit_softcapping=6.0)),
+    "tiny_ernie4_5_moe": ("Ernie4_5_MoeForCausalLM", "bfloat16", dict(
+        SMALL, num_hidden_layers=3, use_bias=True, moe_num_experts=4, moe_k=2, moe_intermediate_size=12,
+        moe_num_shared_experts=1, moe_layer_interval=2)),
+    "tiny_hunyuan_moe": ("HunYuanMoEV1ForCausalLM", "bfloat16", dict(
+        SMALL | dict(intermediate_size=12), head_dim=8, num_experts=4, moe_topk=2, attention_bias=True)),
+    "tiny_exaone_moe": ("ExaoneMoeForCausalLM", "bfloat16", dict(
+        SMALL, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=12, n_group=2, topk_group=1, sliding_window=4,
+        layer_types=ALTERNATING)),
+    "tiny_sarvam_mla": ("DeepseekV3ForCausalLM", "bfloat16", dict(
+        MLA | SMALL | dict(moe_intermediate_size=12, kv_lora_rank=8), config_class="SarvamMLAConfig")),
+    "tiny_hy_v3": ("HYV3ForCausalLM", "bfloat16", dict(
+        SMALL, head_dim=8, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=12, router_scaling_factor=1.5)),
+    "tiny_minimax_m2": ("MiniMaxM2ForCausalLM", "bfloat16", dict(
+        SMALL | EXPERTS | dict(intermediate_size=12), head_dim=8, rope_parameters=rope(partial_rotary_factor=0.5))),
 }
 
 
@@ -140,13 +164,17 @@ def fill(case, model):
             parameter.copy_(0.3 * noise)
         else:
             parameter.copy_(noise * (1.3 / parameter.shape[-1] ** 0.5))
-    for name, buffer in model.named_buffers():
+    for name, buffer in [*model.named_buffers(), *model.named_parameters()]:
         if name.endswith("correction_bias"):
             buffer.copy_(0.1 * torch.randn(buffer.shape, generator=random_for(case, name)))
     ids = random_ids(case, "spread", 40, model.config.vocab_size)[None]
     scaled = model.base_model.norm.weight if tied else head
     for _ in range(3):
         scaled.mul_(LOGIT_SPREAD / model(ids, use_cache=False).logits.std())
+
+
+def lengths_of(vocab):
+    return SMALL_LENGTHS if vocab == SMALL["vocab_size"] else LENGTHS
 
 
 def forget(model):
@@ -173,7 +201,7 @@ def load(path, dtype):
 def results(case, path):
     model, rounded = load(path, torch.float32), load(path, torch.bfloat16)
     vocab, tensors = model.config.vocab_size, {}
-    for i, length in enumerate(LENGTHS):
+    for i, length in enumerate(lengths_of(vocab)):
         ids = random_ids(case, f"prompt.{i}", length, vocab)
         generated, margin = greedy(model, ids[None], torch.ones(1, length, dtype=torch.long))
         forget(model)
@@ -200,7 +228,9 @@ def make(case, out):
     path = os.path.join(out, case)
     shutil.rmtree(path, ignore_errors=True)
     cls = getattr(transformers, architecture)
-    config = cls.config_class(**(DENSE | differing))
+    options = DENSE | differing
+    config_class = options.pop("config_class", None)
+    config = (getattr(transformers, config_class) if config_class else cls.config_class)(**options)
     config._attn_implementation = "eager"
     config._experts_implementation = "eager"
     model = cls(config).float().eval()
@@ -208,7 +238,7 @@ def make(case, out):
     model.to(getattr(torch, dtype)).save_pretrained(path)
     tensors = results(case, path)
     save_file({name: value.contiguous() for name, value in tensors.items()}, os.path.join(path, "golden.safetensors"))
-    margins = torch.cat([tensors[f"prompt.{i}.margin"] for i in range(len(LENGTHS))])
+    margins = torch.cat([tensors[f"prompt.{i}.margin"] for i in range(len(lengths_of(config.vocab_size)))])
     size = sum(os.path.getsize(os.path.join(path, name)) for name in os.listdir(path))
     print(f"{case}: {size / 1e3:.0f} kB, smallest margin {margins.min():.4f}", flush=True)
 

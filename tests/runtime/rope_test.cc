@@ -118,6 +118,25 @@ TEST(RopeTable, TheAttentionFactorMultipliesBoth) {
   EXPECT_NEAR(table.sin[0], 1.15470054 * std::sin(1.0), 1e-6);
 }
 
+TEST(RopeTable, MayTurnTheOtherWay) {
+  RopeConfig config = rope(RopeType::kLinear, 2);
+  config.reversed = true;
+  const RopeTable table = rope_table(config, 64, 1, {4}, {5});
+  EXPECT_NEAR(table.cos[0], std::cos(2.0), 1e-6);
+  EXPECT_NEAR(table.sin[0], -std::sin(2.0), 1e-6);
+}
+
+TEST(RopeTable, MayGrowWithThePosition) {
+  RopeConfig config = rope(RopeType::kLinear, 2);
+  config.original_max_position = 4;
+  config.position_beta = 0.5;
+  const RopeTable table = rope_table(config, 64, 2, {3}, {5});
+  const size_t half = table.cos.size() / 2;
+  EXPECT_NEAR(table.cos[0], std::cos(1.5), 1e-6);
+  EXPECT_NEAR(table.cos[half], (1 + 0.5 * std::log(2.0)) * std::cos(2.0), 1e-6);
+  EXPECT_NEAR(table.sin[half], (1 + 0.5 * std::log(2.0)) * std::sin(2.0), 1e-6);
+}
+
 TEST(RopeRebuild, OnlyWhereLongRopePassesItsOriginalLength) {
   ModelConfig config;
   config.ropes = {rope(RopeType::kYarn, 4)};

@@ -5,8 +5,7 @@
 
 #include <cmath>
 
-#include "sharding/error.h"
-#include "sharding/json_document.h"
+#include "tests/sharding/made_config.h"
 
 namespace tp {
 namespace {
@@ -14,27 +13,6 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-// A config.json of `type` with small sizes, `change` laid over it; a null in `change` stays a null.
-std::string text_of(const std::string& type, const std::string& change = "{}") {
-  Json config = {{"model_type", type},     {"vocab_size", 32},         {"hidden_size", 64},       {"intermediate_size", 96},
-                 {"num_hidden_layers", 4}, {"num_attention_heads", 8}, {"num_key_value_heads", 4}};
-  config.update(Json::parse(change));
-  return config.dump();
-}
-
-ModelConfig config_of(const std::string& type, const std::string& change = "{}") {
-  return parse_model_config(text_of(type, change), "config.json");
-}
-
-std::string refusal(const std::string& type, const std::string& change) {
-  try {
-    config_of(type, change);
-  } catch (const Error& error) {
-    return error.text();
-  }
-  return "accepted";
-}
 
 std::vector<int64_t> windows(const ModelConfig& config) {
   std::vector<int64_t> result;
