@@ -133,6 +133,9 @@ CASES = {
     "tiny_exaone_moe": ("ExaoneMoeForCausalLM", "bfloat16", dict(
         SMALL, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=12, n_group=2, topk_group=1, sliding_window=4,
         layer_types=ALTERNATING)),
+    "tiny_solar_open": ("SolarOpenForCausalLM", "bfloat16", dict(
+        SMALL, head_dim=8, n_routed_experts=4, num_experts_per_tok=2, moe_intermediate_size=12, attention_bias=True,
+        topk_group=1, n_group=2)),
     "tiny_sarvam_mla": ("DeepseekV3ForCausalLM", "bfloat16", dict(
         MLA | SMALL | dict(moe_intermediate_size=12, kv_lora_rank=8), config_class="SarvamMLAConfig")),
     "tiny_hy_v3": ("HYV3ForCausalLM", "bfloat16", dict(

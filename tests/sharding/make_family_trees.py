@@ -45,7 +45,7 @@ CASES = {  # model_type: what differs from SIZES; options that add parameters ar
     "youtu": DENSE_LATENT,
     "exaone": dict(attention_bias=True, mlp_bias=True), "ministral3": dict(head_dim=16), "nanochat": dict(attention_bias=True),
     "ernie4_5_moe": dict(use_bias=True, moe_num_experts=4, moe_k=2, moe_intermediate_size=24),
-    "hunyuan_v1_moe": dict(head_dim=16, num_experts=4, moe_topk=2, attention_bias=True),
+    "hunyuan_v1_moe": dict(head_dim=16, num_experts=4, moe_topk=2, attention_bias=True), "solar_open": dict(head_dim=16, n_routed_experts=4, **EXPERTS),
     "exaone_moe": dict(num_experts=4, **EXPERTS), "hy_v3": dict(head_dim=16, num_experts=4, mlp_bias=True, **EXPERTS),
     "minimax_m2": dict(head_dim=16, num_local_experts=4, num_experts_per_tok=2), "sarvam_mla": dict(LATENT, **EXPERTS),
 }
