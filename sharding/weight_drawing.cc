@@ -45,17 +45,19 @@ struct Plane {
 Plane plane_of(const WeightShare& share) {
   const std::vector<int64_t>& shape = share.shape;
   const int dim = share.slices.front().dim, dims = static_cast<int>(shape.size());
+  if (dims == 1 && dim < 0) return {1, shape[0], 0};
   if (dims == 1) return {shape[0], 1, 0};
   if (dims == 2) return {shape[0], shape[1], std::max(dim, 0)};
   if (dim == 0) return {shape[0], 1, 0};
   return {shape[dims - 2], shape[dims - 1], dim == dims - 1 ? 1 : 0};
 }
 
-// The canvas keeps the weight's proportions as far as both sides stay visible.
-Box canvas_of(const Plane& plane) {
+// The canvas keeps the weight's proportions as far as both sides stay visible and every band can carry its number.
+Box canvas_of(const Plane& plane, size_t bands) {
   const double longest = static_cast<double>(std::max(plane.rows, plane.columns));
-  const auto side = [&](int64_t size) { return std::max(kShortest, kLongest * static_cast<double>(size) / longest); };
-  return {0, 0, side(plane.columns), side(plane.rows)};
+  const double cut = std::clamp((kLabelFrom + 1) * static_cast<double>(bands), kShortest, kLongest);
+  const auto side = [&](int64_t size, double least) { return std::max(least, kLongest * static_cast<double>(size) / longest); };
+  return {0, 0, side(plane.columns, plane.axis == 1 ? cut : kShortest), side(plane.rows, plane.axis == 0 ? cut : kShortest)};
 }
 
 // Source range -> the chips that hold it.
@@ -94,7 +96,7 @@ std::string bands(const WeightShare& share, const Plane& plane, const Box& canva
 
 std::string weight_svg(const WeightShare& share) {
   const Plane plane = plane_of(share);
-  const Box canvas = canvas_of(plane);
+  const Box canvas = canvas_of(plane, holders_of(share).size());
   std::string text = "<svg width=\"" + number(canvas.width + 2) + "\" height=\"" + number(canvas.height + 2) +
                      "\" viewBox=\"-1 -1 " + number(canvas.width + 2) + " " + number(canvas.height + 2) + "\">";
   if (share.slices.front().whole()) {
