@@ -70,7 +70,9 @@ class AttentionChecker {
   }
 
   void check_heads(const PlannedModule& planned) {
-    if (planned.module.heads_per_group > 0) return;  // dealt out unevenly, as the plan allows
+    const std::vector<FusedPart>& parts = planned.module.parts;
+    const int64_t heads_per_group = parts.empty() ? planned.module.heads_per_group : parts.front().heads_per_group;
+    if (heads_per_group > 0) return;  // dealt out unevenly, as the plan allows
     const std::string chips = " cannot be split over " + std::to_string(tp_size_) + " chips";
     const Role role = planned.module.role;
     if ((role == Role::kQ || role == Role::kQB || role == Role::kQkv) && !heads_divide()) {

@@ -45,6 +45,11 @@ TEST(PlanCheck, UnevenAllowsWholeKvGroups) {
     EXPECT_EQ(verdict({.model = {.heads = 9, .kv_heads = 3}, .tp_size = tp_size, .uneven = true}), "accepted");
     EXPECT_EQ(verdict({.model = {.heads = 6, .kv_heads = 3}, .tp_size = tp_size, .uneven = true}), "accepted");
   }
+  EXPECT_EQ(verdict({.family = "phi3",
+                     .model = {.heads = 6, .kv_heads = 3, .fused_qkv = true, .fused_gate_up = true},
+                     .overrides = {"layers.*.self_attn.qkv_proj=packed_colwise", "layers.*.self_attn.o_proj=rowwise"},
+                     .uneven = true}),
+            "accepted");
   const ResolvedPlan plan = resolved({.model = {.heads = 6, .kv_heads = 3, .head_dim = 8}, .tp_size = 2, .uneven = true});
   for (const PlannedModule& planned : plan.modules) {
     const ModuleSpec& module = planned.module;
