@@ -97,6 +97,24 @@ TEST(House, LinksInPagesLeadSomewhere) {
   EXPECT_THAT(broken, IsEmpty());
 }
 
+// tests/README.md says which tests keep what others met from happening here.
+TEST(House, TestsThatThePageNamesExist) {
+  static const std::regex kTest(R"(TEST(?:_[FP])?\((\w+), (\w+)\))"), kNamed(R"(`([A-Z]\w+\.[A-Z]\w+)`)");
+  std::set<std::string> tests;
+  for (const auto& [path, content] : project()) {
+    if (!path.starts_with("tests/") || !path.ends_with(".cc")) continue;
+    for (auto test = std::sregex_iterator(content.begin(), content.end(), kTest); test != std::sregex_iterator(); ++test)
+      tests.insert((*test)[1].str() + "." + (*test)[2].str());
+  }
+  const std::string page = project().at("tests/README.md");
+  std::vector<std::string> missing;
+  int named = 0;
+  for (auto name = std::sregex_iterator(page.begin(), page.end(), kNamed); name != std::sregex_iterator(); ++name, ++named)
+    if (!tests.contains((*name)[1].str())) missing.push_back((*name)[1].str());
+  EXPECT_THAT(missing, IsEmpty());
+  EXPECT_GE(named, 20);
+}
+
 TEST(House, CommittedDataIsSmall) {
   size_t data_bytes = 0;
   for (const auto& [path, content] : project()) {
