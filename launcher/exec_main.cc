@@ -27,6 +27,7 @@ std::string host_name() {
 }  // namespace
 
 int main() {
+  tp::block_rank_signals();
   try {
     tp::RankHello hello;
     hello.rank = place("OMPI_COMM_WORLD_RANK");

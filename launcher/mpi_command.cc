@@ -1,5 +1,7 @@
 #include "launcher/mpi_command.h"
 
+#include <sys/wait.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -13,14 +15,29 @@ namespace {
 
 constexpr const char* kInstall = "install Open MPI 4.1 or newer (Debian: apt-get install openmpi-bin)";
 
-std::string version_text() {
-  FILE* pipe = popen("mpirun --version 2>&1 </dev/null", "r");
-  if (pipe == nullptr) throw Error("mpirun", "cannot be run", kInstall);
+struct Answer {
   std::string text;
+  int signal = 0;  // that ended the program that was asked
+};
+
+Answer ask_version() {
+  FILE* pipe = popen("exec mpirun --version 2>&1 </dev/null", "r");
+  if (pipe == nullptr) throw Error("mpirun", "cannot be run", kInstall);
+  Answer answer;
   char buffer[512];
-  while (const size_t n = fread(buffer, 1, sizeof(buffer), pipe)) text.append(buffer, n);
-  pclose(pipe);
-  return text;
+  while (const size_t n = fread(buffer, 1, sizeof(buffer), pipe)) answer.text.append(buffer, n);
+  const int status = pclose(pipe);
+  if (WIFSIGNALED(status)) answer.signal = WTERMSIG(status);
+  return answer;
+}
+
+// Whoever kills mpirun may hit the one that is only asked for its version, which ends nothing.
+std::string version_text() {
+  Answer answer = ask_version();
+  for (int again = 0; answer.signal != 0 && again < 2; ++again) answer = ask_version();
+  if (answer.signal != 0)
+    throw Error("mpirun", "was ended by signal " + std::to_string(answer.signal) + " when asked for its version", kInstall);
+  return answer.text;
 }
 
 void add_parameter(MpiCommand& command, const std::string& name, const std::string& value) {

@@ -75,10 +75,14 @@ void move_fd(int from, int to) {
 
 }  // namespace
 
+void block_rank_signals() {
+  const sigset_t set = handled_signals();
+  sigprocmask(SIG_BLOCK, &set, nullptr);
+}
+
 RankExec::RankExec(RankHello hello, std::string address)
     : hello_(std::move(hello)), stream_(connect_control(address, kConnectTimeoutS)), parent_(getppid()) {
   const sigset_t set = handled_signals();
-  sigprocmask(SIG_BLOCK, &set, nullptr);
   signal(SIGPIPE, SIG_IGN);
   signal_fd_ = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
   // Descendants that lose their parent come here, so that they are seen and ended with the rank.
@@ -145,6 +149,7 @@ void RankExec::handle(const Frame& frame) {
 }
 
 void RankExec::start(const RankStart& start) {
+  if (early_signal_ != 0) return report(128 + early_signal_, early_signal_);
   int in[2], out[2], err[2], failure[2];
   if (pipe2(in, O_CLOEXEC) != 0 || pipe2(out, O_CLOEXEC) != 0 || pipe2(err, O_CLOEXEC) != 0 || pipe2(failure, O_CLOEXEC) != 0) {
     throw Error("rank " + std::to_string(hello_.rank), std::string("pipe: ") + std::strerror(errno));
@@ -210,6 +215,8 @@ void RankExec::on_signals() {
     } else if (child_ > 0 && !reported_) {
       // Somebody means this rank alone: for the job it is a rank that failed.
       kill(-child_, number);
+    } else if (child_ == 0) {
+      early_signal_ = number;
     } else {
       done_ = true;
     }
@@ -240,17 +247,17 @@ void RankExec::on_child_end() {
       while (*fd >= 0 && poll(&ready, 1, 0) > 0) read_output(*fd, kind);
     }
     kill(-child_, SIGKILL);
-    timespec now{};
-    clock_gettime(CLOCK_REALTIME, &now);
-    RankExit exit;
-    exit.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-    exit.code = exit.signal != 0 ? 128 + exit.signal : WEXITSTATUS(status);
-    exit.told = told_;
-    exit.time_ns = int64_t{now.tv_sec} * 1000000000 + now.tv_nsec;
-    succeeded_ = exit.code == 0;
-    stream_.send(FrameKind::kExit, to_payload(exit));
-    reported_ = true;
+    const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    report(signal != 0 ? 128 + signal : WEXITSTATUS(status), signal);
   }
+}
+
+void RankExec::report(int code, int signal) {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  succeeded_ = code == 0;
+  stream_.send(FrameKind::kExit, to_payload(RankExit{code, signal, told_, int64_t{now.tv_sec} * 1000000000 + now.tv_nsec}));
+  reported_ = true;
 }
 
 void RankExec::lose_launcher() {

@@ -8,6 +8,9 @@
 
 namespace tp {
 
+// Blocks the signals that RankExec handles. Called first of all, so that none ends this process before tprun is told.
+void block_rank_signals();
+
 // The per-rank step between mpirun and the program: connects to tprun, is told what to start, starts it in a process group
 // of its own, carries its streams and signals, and reports how it ended. The program cannot outlive it, and it does not
 // outlive tprun.
@@ -25,6 +28,7 @@ class RankExec {
   void read_output(int& fd, FrameKind kind);
   void write_input();
   void on_child_end();
+  void report(int code, int signal);
   void signal_program(int number);
   void forward_stop_when_due();
   bool poll_once();
@@ -40,6 +44,7 @@ class RankExec {
   bool input_ended_ = false;
   bool told_ = false;
   bool reported_ = false, done_ = false;
+  int early_signal_ = 0;  // meant for a program that has not been started
   double stop_due_s_ = 0;  // when a SIGTERM of mpirun's is passed on; 0 = none waits
   bool succeeded_ = false;
 };

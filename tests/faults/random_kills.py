@@ -73,7 +73,9 @@ class Job:
         if name == "tprun":
             return [self.process.pid]
         wanted = "tprun-rank" if name == "rank" else name
-        return sorted(pid for pid, comm in processes(self.mark).items() if comm == wanted)
+        # The mpirun that is only asked for its version is not the job's.
+        return sorted(pid for pid, comm in processes(self.mark).items()
+                      if comm == wanted and b"--version" not in read(f"/proc/{pid}/cmdline"))
 
 
 def choose_victim(job, dice, phase, prompt_bytes):
@@ -146,6 +148,8 @@ def main():
     parser.add_argument("--tokens", type=int, default=3000)
     args = parser.parse_args()
     args.longest_s = 0.0
+    # Whoever starts this in the background of a shell ignores SIGINT, and jobs would inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     first = args.seed if args.seed is not None else random.randrange(10**9)
     prompt = "The French Bread Law states that bread sold as traditional must be made. " * 20

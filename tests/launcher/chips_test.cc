@@ -65,6 +65,39 @@ TEST(Chips, FormOnlySomeCounts) {
   EXPECT_EQ(refusal(found, 8), "--nproc-per-node: asked 8, found 4 chips (4 devices)\n  fix: v6e with 4 chips: 1 or 4");
 }
 
+// Which of 1 to 16 ranks a host with so many chips of a generation can form.
+std::vector<int> possible_counts(const std::string& device, int chips) {
+  MadeUpHost host;
+  host.add_chips(chips, device);
+  const HostChips found = find_chips(host.root());
+  std::vector<int> counts;
+  for (int ranks = 1; ranks <= 16; ++ranks) {
+    if (refusal(found, ranks) == "possible") counts.push_back(ranks);
+  }
+  return counts;
+}
+
+TEST(Chips, OfEveryGenerationFormTheShapesOfTorchTpu) {
+  using Counts = std::vector<int>;
+  for (const char* device : {"0x005e", "0x0062"}) {  // v4, v5p
+    EXPECT_EQ(possible_counts(device, 1), (Counts{1}));
+    EXPECT_EQ(possible_counts(device, 2), (Counts{1, 2}));
+    EXPECT_EQ(possible_counts(device, 4), (Counts{1, 2, 4}));
+    EXPECT_EQ(possible_counts(device, 8), (Counts{1, 2, 4, 8}));
+  }
+  for (const char* device : {"0x0063", "0x006f"}) {  // v5e, v6e
+    EXPECT_EQ(possible_counts(device, 1), (Counts{1}));
+    EXPECT_EQ(possible_counts(device, 2), (Counts{1}));
+    EXPECT_EQ(possible_counts(device, 4), (Counts{1, 4}));
+    EXPECT_EQ(possible_counts(device, 8), (Counts{1, 4, 8}));
+  }
+  // v7: two devices a chip
+  EXPECT_EQ(possible_counts("0x0076", 1), (Counts{2}));
+  EXPECT_EQ(possible_counts("0x0076", 2), (Counts{2, 4}));
+  EXPECT_EQ(possible_counts("0x0076", 4), (Counts{2, 4, 8}));
+  EXPECT_EQ(possible_counts("0x0076", 8), (Counts{2, 4, 8}));
+}
+
 TEST(Chips, OfTwoGenerationsDoNotMix) {
   MadeUpHost host;
   host.add_chip(0, "0x0062");
