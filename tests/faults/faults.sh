@@ -146,8 +146,9 @@ grep -q "rank 1 on .* exited with code 3$" "$work/restart.err" || fail "restart:
 [ "$(grep -c "last words" "$work/restart.err")" = 1 ] || fail "restart: the last words were shown twice"
 
 # What the failing rank said last stands at the end, even when others spoke after it or the console shows no lines.
-"$tprun" --device cpu -n 2 -- sh -c '[ $RANK = 1 ] && { echo last words >&2; exit 3; }; trap "echo bye >&2; exit 1" TERM; while :; do sleep 0.1; done' \
-  2>"$work/last.err" </dev/null
+WORK=$work "$tprun" --device cpu -n 2 -- sh -c '
+  [ $RANK = 1 ] && { while [ ! -e $WORK/last.ready ]; do sleep 0.05; done; echo last words >&2; exit 3; }
+  trap "echo bye >&2; exit 1" TERM; : >$WORK/last.ready; while :; do sleep 0.1; done' 2>"$work/last.err" </dev/null
 [ "$(tail -2 "$work/last.err" | sed 's/on [^ ]*/on HOST/')" = "tprun: error: rank 1 on HOST exited with code 3; its last lines:
   last words" ] || { fail "last: not at the end"; cat "$work/last.err"; }
 "$tprun" --device cpu -n 2 --quiet -- sh -c '[ $RANK = 1 ] && { echo last words >&2; exit 3; }; exit 0' 2>"$work/last.err" </dev/null
