@@ -195,6 +195,18 @@ void check_fixed(ConfigValues& values, const Json& fixed) {
   }
 }
 
+// A family with names of its own for theta and the rotated part reads the usual ones inside the rope object alone (gpt_neox):
+// beside it they would be passed over.
+void refuse_unread_rope_keys(ConfigValues& values, const Family& family, const Json& defaults) {
+  for (const auto& [own, usual] : parse_aliases(family.aliases)) {
+    if (usual != "rope_theta" && usual != "partial_rotary_factor") continue;
+    const Json otherwise = usual == "rope_theta" ? Json(family.default_theta) : defaults.at(usual);
+    const bool in_rope = values.at("rope_parameters").contains(usual) || values.at("rope_scaling").contains(usual);
+    if (in_rope || !values.written(usual) || values.written(own) || values.at(usual) == otherwise) continue;
+    values.problem(usual, "is not read beside the rope of this model_type; write `" + own + "`");
+  }
+}
+
 void refuse_quantized(const ConfigValues& values) {
   if (!values.has("quantization_config")) return;
   const Json& quantization = values.at("quantization_config");
@@ -216,6 +228,7 @@ ModelConfig parse_model_config(std::string_view text, const std::string& path) {
   const Json defaults = parse_json(family.defaults, std::string(family.model_type));
   const Json fixed = parse_json(family.fixed, std::string(family.model_type));
   ConfigValues values(std::move(json), defaults, path);
+  refuse_unread_rope_keys(values, family, defaults);
   values.rename(family.aliases);
   refuse_quantized(values);
   ModelConfig config;

@@ -57,7 +57,7 @@ class ConfigDraw {
                             "attention_multiplier", "routed_scaling_factor", "clip_qkv", "attn_logit_softcapping"}) {
       if (known(key)) config_[key] = random_.pick({0.5, 0.8, 1.0, 1.7});
     }
-    if (known("partial_rotary_factor")) config_["partial_rotary_factor"] = 0.5;
+    if (known("partial_rotary_factor")) config_["rope_parameters"] = {{"partial_rotary_factor", 0.5}};
     if (known("query_pre_attn_scalar")) config_["query_pre_attn_scalar"] = 6;
   }
 

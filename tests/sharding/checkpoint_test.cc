@@ -112,7 +112,7 @@ TEST_F(CheckpointFiles, TellsUnusedTensorsInShort) {
 TEST_F(CheckpointFiles, FindsTheHeadUnderEachOfItsNames) {
   const ModelConfig gpt_neox = load_model_config(
       write("neox.json", R"({"model_type": "gpt_neox", "vocab_size": 3, "hidden_size": 2, "intermediate_size": 2,
-        "num_hidden_layers": 1, "num_attention_heads": 1, "partial_rotary_factor": 1.0})"));
+        "num_hidden_layers": 1, "num_attention_heads": 1, "rotary_pct": 1.0})"));
   const auto stored = [&](const std::string& name) {
     write_tensors("model.safetensors", {{name, {3, 2}}});
     return has_lm_head(open_checkpoint(dir_), module_tree(gpt_neox));

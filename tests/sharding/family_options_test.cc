@@ -56,6 +56,17 @@ TEST(FamilyOptions, ExaoneHasOlderNames) {
   EXPECT_EQ(module_of(modules, Role::kLmHead).stored_name, "");
 }
 
+TEST(FamilyOptions, GptNeoxHasItsOwnNamesBesideTheRope) {
+  const RopeConfig rope = config_of("gpt_neox", R"({"rotary_pct": 0.5, "rotary_emb_base": 500})").ropes.at(0);
+  EXPECT_EQ(rope.rotary_dim, 4);
+  EXPECT_EQ(rope.theta, 500.0);
+  EXPECT_EQ(config_of("gpt_neox", R"({"rope_parameters": {"partial_rotary_factor": 1.0}})").ropes.at(0).rotary_dim, 8);
+  EXPECT_EQ(refusal("gpt_neox", R"({"partial_rotary_factor": 0.25, "rope_theta": 10000})"), "accepted");
+  EXPECT_EQ(refusal("gpt_neox", R"({"partial_rotary_factor": 0.5, "rope_theta": 500})"),
+            "config.json: `partial_rotary_factor` is not read beside the rope of this model_type; write `rotary_pct`\n"
+            "  `rope_theta` is not read beside the rope of this model_type; write `rotary_emb_base`");
+}
+
 TEST(FamilyOptions, HunyuanMaySayANumberForEveryLayer) {
   EXPECT_EQ(config_of("hunyuan_v1_moe", R"({"num_experts": 4, "moe_topk": [2, 2, 2, 2]})").moe->top_k, 2);
   EXPECT_EQ(refusal("hunyuan_v1_moe", R"({"num_experts": 4, "moe_topk": [2, 1, 2, 2]})"),
