@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "launcher/bench_sweep.h"
 #include "launcher/chat_terminal.h"
 #include "launcher/devices_report.h"
 #include "launcher/doctor.h"
@@ -56,6 +57,7 @@ int run_program(const Options& options) {
 }
 
 int run_model(const Options& options) {
+  if (options.command == "bench" && options.given("sweep-tp")) return sweep_bench(options);
   const LaunchSettings settings = launch_settings(options, whole_environment());
   const CheckedJob checked = make_job(options, settings);
   tell(options, settings.device.note);

@@ -163,6 +163,16 @@ LaunchSettings launch_settings(const Options& options, const Environment& preset
   return settings;
 }
 
+LaunchSettings with_ranks(const Options& options, const Environment& preset, int ranks) {
+  LaunchSettings settings = launch_settings(options, preset);
+  if (!settings.hosts.empty()) throw Error("--sweep-tp", "is for one host", "leave --host and --hostfile out");
+  settings.nproc = ranks;
+  settings.nproc_given = true;
+  if (settings.device.device == "tpu" && !settings.chips.usable.empty()) require_possible_count(settings.chips, ranks);
+  settings.threads = threads_of(options, preset, settings.cores, ranks);
+  return settings;
+}
+
 LaunchEnvRequest launch_env_request(const Options& options, const LaunchSettings& settings, const Environment& preset) {
   LaunchEnvRequest request;
   request.nproc = settings.nproc;

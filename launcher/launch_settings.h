@@ -36,6 +36,9 @@ struct LaunchSettings {
 // Throws Error for counts and combinations that cannot be.
 LaunchSettings launch_settings(const Options& options, const Environment& preset);
 
+// The same for `ranks` ranks on this host, whatever the options say of their number. Throws Error for other hosts.
+LaunchSettings with_ranks(const Options& options, const Environment& preset, int ranks);
+
 // What make_launch_env() is to be asked.
 LaunchEnvRequest launch_env_request(const Options& options, const LaunchSettings& settings, const Environment& preset);
 

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "launcher/checked_model.h"
+#include "launcher/count_list.h"
 #include "launcher/libtpu.h"
 #include "launcher/options_environment.h"
 #include "launcher/program_path.h"
@@ -12,6 +13,7 @@
 #include "runtime/chat_prompt.h"
 #include "runtime/tokenizer.h"
 #include "sharding/error.h"
+#include "sharding/quantization.h"
 
 namespace tp {
 namespace fs = std::filesystem;
@@ -48,7 +50,7 @@ bool converses(const Job& job) {
 
 // Positions that the longest prompt and its continuation take.
 int64_t longest_need(const Job& job) {
-  if (job.command == "bench") return job.bench_prompt + job.bench_new;
+  if (job.command == "bench") return *std::max_element(job.bench_prompts.begin(), job.bench_prompts.end()) + job.bench_new;
   int64_t longest = 1;
   for (const JobPrompt& prompt : job.prompts) {
     const auto tokens = static_cast<int64_t>(prompt.ids.size());
@@ -116,10 +118,15 @@ void settle_conversation(const Options& options, CheckedJob& checked) {
 void add_prompts(const Options& options, const ModelConfig& config, CheckedJob& checked) {
   Job& job = checked.job;
   if (job.command == "bench") {
-    job.bench_prompt = *options.count("prompt-tokens");
+    job.bench_prompts = {*options.count("prompt-tokens")};
+    job.bench_batches = {job.batch};
+    if (options.given("sweep-prompt")) job.bench_prompts = count_list(options, "sweep-prompt");
+    if (options.given("sweep-batch")) job.bench_batches = count_list(options, "sweep-batch");
     job.bench_new = options.count("max-new-tokens").value_or(kBenchNewTokens);
     job.bench_json = options.flag("json");
-    if (job.bench_prompt < 1) throw Error("--prompt-tokens", "0 is not a length", "1 or more");
+    job.bench_plot = absolute(options.text("plot"));
+    require_writable_target("--plot", job.bench_plot);
+    if (job.bench_prompts[0] < 1) throw Error("--prompt-tokens", "0 is not a length", "1 or more");
     return;
   }
   const auto tokenizer = job.tokenizer.empty() ? nullptr : Tokenizer::load(job.tokenizer);
@@ -144,6 +151,10 @@ void settle_windows(const Options& options, Job& job) {
 void refuse_misplaced(const Options& options) {
   if (options.given("json") && options.command != "bench")
     throw Error("--json", "is for devices, env, plan and bench", "--format json");
+  for (const char* option : {"plot", "sweep-prompt", "sweep-batch", "sweep-tp"}) {
+    if (options.given(option) && options.command != "bench")
+      throw Error("--" + std::string(option), "is for bench", "leave it out");
+  }
   for (const std::string& stop : options.texts("stop")) {
     if (stop.empty()) throw Error("--stop", "is empty", "give a text");
   }
@@ -169,6 +180,8 @@ void refuse_misplaced(const Options& options) {
 void refuse_for_device(const Options& options, const std::string& device) {
   if (device == "tpu" && options.flag("disable-compile"))
     throw Error("--disable-compile", "chips run compiled programs only", "leave it out, or --device cpu, which runs op by op");
+  if (device == "tpu" && options.given("weights"))
+    throw Error("--weights", "chips take weights as they are stored", "leave it out, or --device cpu");
   for (const char* option : {"compile-cache", "dump-hlo"}) {
     if (device == "cpu" && options.given(option))
       throw Error("--" + std::string(option), "the CPU runs op by op, without compiled programs", "leave it out");
@@ -196,6 +209,8 @@ CheckedJob make_job(const Options& options, const LaunchSettings& launch) {
   job.plans_dir = plans_directory();
   job.tokenizer = tokenizer_path(options, model.dir);
   job.dtype = options.text("dtype");
+  job.weights = options.text("weights");
+  require_quantizable(model.plan, model.config, weight_kind(job.weights));
   job.load_format = options.text("load-format");
   job.device = launch.device.device;
   if (job.device == "tpu") job.pjrt_plugin = launch.pjrt_plugin.empty() ? find_libtpu() : launch.pjrt_plugin;
@@ -213,8 +228,10 @@ CheckedJob make_job(const Options& options, const LaunchSettings& launch) {
   job.format = options.text("format");
   job.output = absolute(options.text("output"));
   job.stats = absolute(options.text("stats"));
+  job.trace = absolute(options.text("trace"));
   require_writable_target("--output", job.output);
   require_writable_target("--stats", job.stats);
+  require_writable_target("--trace", job.trace);
   settle_windows(options, job);
   add_prompts(options, model.config, checked);
   settle_cache(options, model.config, checked);

@@ -6,11 +6,11 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <filesystem>
 
 #include "launcher/checked_model.h"
+#include "launcher/count_list.h"
 #include "launcher/device_choice.h"
 #include "launcher/libtpu.h"
 #include "launcher/model_path.h"
@@ -21,22 +21,6 @@
 
 namespace tp {
 namespace {
-
-std::vector<int64_t> lengths_of(const std::string& text) {
-  std::vector<int64_t> lengths;
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  while (at != end) {
-    int64_t length = 0;
-    const auto [rest, error] = std::from_chars(at, end, length);
-    const bool more = rest != end && *rest == ',' && rest + 1 != end;
-    if (error != std::errc() || length < 1 || (rest != end && !more))
-      throw Error("--prefill", "`" + text + "` is not a list of lengths", "--prefill 128,512");
-    lengths.push_back(length);
-    at = more ? rest + 1 : rest;
-  }
-  return lengths;
-}
 
 AotRequest request_of(const Options& options) {
   if (!options.given("topology")) throw Error("--topology", "plan aot needs it", "for example --topology v5e:2x2");
@@ -51,7 +35,7 @@ AotRequest request_of(const Options& options) {
   request.topology = options.text("topology");
   request.cache_len = options.count("cache-len").value_or(0);
   request.batch = options.count("batch").value_or(1);
-  request.prefill = lengths_of(options.text("prefill"));
+  request.prefill = count_list(options, "prefill");
   request.json = options.flag("json") || options.text("format") == "json";
   request.dump_hlo = options.text("dump-hlo");
   if (options.given("pjrt-plugin")) {

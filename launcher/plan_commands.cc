@@ -1,13 +1,14 @@
 #include "launcher/plan_commands.h"
 
 #include <cstdio>
-#include <fstream>
 
 #include "launcher/checked_model.h"
 #include "launcher/model_path.h"
 #include "launcher/plan_aot.h"
 #include "launcher/plan_tp_size.h"
 #include "launcher/program_path.h"
+#include "launcher/write_file.h"
+#include "runtime/aot_topology.h"
 #include "sharding/error.h"
 #include "sharding/plan_check.h"
 #include "sharding/plan_report.h"
@@ -69,13 +70,12 @@ int check(const Options& options) {
   return 0;
 }
 
-void write_file(const std::string& option, const std::string& path, const std::string& text) {
-  std::ofstream file(path, std::ios::binary);
-  if (!(file << text).flush()) throw Error(option, path + " cannot be written", "name a file in a directory that can");
-}
-
 int show(const Options& options) {
-  const PlanReport report = report_of(options);
+  PlanReport report = report_of(options);
+  if (options.given("topology")) {
+    if (const DeviceLimits* limits = published_limits(aot_topology(options.text("topology")).generation))
+      report.bound = step_bound(*limits, report.step);
+  }
   const int64_t rank = options.count("rank").value_or(0);
   if (rank >= report.tp_size)
     throw Error("--rank", std::to_string(rank) + " of " + std::to_string(report.tp_size) + " chips",

@@ -1,19 +1,18 @@
 #include "runtime/bench.h"
 
 #include <algorithm>
-#include <cstdio>
-#include <nlohmann/json.hpp>
+#include <cstring>
 #include <random>
 
+#include "runtime/bench_run.h"
 #include "runtime/generate.h"
+#include "runtime/machine_limits.h"
 #include "runtime/output_file.h"
 #include "runtime/process_memory.h"
-#include "runtime/read_bandwidth.h"
+#include "runtime/step_cost.h"
 
 namespace tp {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr int64_t kWarmUpPrompt = 16, kWarmUpNew = 4;
 
@@ -28,26 +27,11 @@ std::vector<GeneratePrompt> random_prompts(int64_t rows, int64_t length, int64_t
   return prompts;
 }
 
-// Bytes of a parameter that this rank reads for one token of one sequence, on average: of experts the chosen ones. Where the
-// embedding table is cut by rows its one row lies on one rank.
-int64_t bytes_read(const RankModel& model, ParamId id, int rank) {
-  const Parameter& parameter = model.table.at(id);
-  int64_t elements = parameter.elements();
-  if (is_expert_parameter(parameter.module.role)) elements = elements * model.config.moe->top_k / model.config.moe->num_experts;
-  if (parameter.module.role == Role::kEmbedding) {
-    const bool by_rows = !parameter.slice.whole() && parameter.slice.dim == 0;
-    elements = by_rows && rank != 0 ? 0 : parameter.shape()[1];
-  }
-  return elements * size_bytes(model.weights.dtype(parameter));
-}
-
-// Of this rank's weights, and of its cache in a step in the middle of the run, where layers with a window read no more of it.
-int64_t bytes_per_token(const Job& job, const RankModel& model, const Engine& engine, int rank) {
+// Bytes of this rank's cache that a step in the middle of the run reads for one sequence: layers with a window read no more.
+int64_t cache_bytes_read(const ModelConfig& config, const Engine& engine, int64_t cached) {
+  const int64_t position_bytes = engine.cache_bytes() / (engine.slots() * engine.cache_len() * config.num_layers());
   int64_t bytes = 0;
-  for (ParamId id = 0; id < model.table.size(); ++id) bytes += bytes_read(model, id, rank);
-  const int64_t cached = job.bench_prompt + job.bench_new / 2;
-  const int64_t position_bytes = engine.cache_bytes() / (engine.slots() * engine.cache_len() * model.config.num_layers());
-  for (const LayerConfig& layer : model.config.layers)
+  for (const LayerConfig& layer : config.layers)
     bytes += position_bytes * (layer.window > 0 ? std::min(layer.window, cached) : cached);
   return bytes;
 }
@@ -59,62 +43,111 @@ int64_t total(int64_t value, Communicator& communicator) {
   return sum;
 }
 
-void print_table(const Json& run) {
-  std::printf("tp_size %lld, prompt %lld, new %lld, batch %lld\n", run["tp_size"].get<long long>(),
-              run["prompt"].get<long long>(), run["new"].get<long long>(), run["batch"].get<long long>());
-  std::printf("  prefill          %10.1f tokens/s\n", run["prefill_tokens_per_s"].get<double>());
-  std::printf("  decode           %10.1f tokens/s\n", run["decode_tokens_per_s"].get<double>());
-  std::printf("  bytes per token  %10.1f MB\n", run["bytes_per_token"].get<double>() / 1e6);
-  std::printf("  read bandwidth   %10.1f GB/s, %.0f%% of it used\n", run["read_bandwidth_bytes_per_s"].get<double>() / 1e9,
-              run["bandwidth_ratio"].get<double>() * 100);
-  std::printf("  collectives      %10.1f%% of decode\n", run["collective_ratio"].get<double>() * 100);
-  std::printf("  load             %10.2f s\n", run["load_s"].get<double>());
-  std::printf("  anonymous memory %10.1f MB in all ranks\n", run["anonymous_bytes"].get<double>() / 1e6);
+// Time in the collectives of a run's decode steps.
+struct CollectiveTimes {
+  double shared_s = 0;  // per call, on the rank that came last
+  double mean_s = 0;    // of all ranks, waiting included
+};
+
+// Every forward pass of a run makes the same number of calls; the first one is the prefill.
+CollectiveTimes collective_times(const Timeline& timeline, size_t first_span, int64_t passes, Communicator& communicator) {
+  std::vector<double> mine;
+  for (size_t i = first_span; i < timeline.spans().size(); ++i)
+    if (std::strcmp(timeline.spans()[i].category, "collective") == 0) mine.push_back(timeline.spans()[i].seconds());
+  mine.erase(mine.begin(), mine.begin() + static_cast<int64_t>(mine.size()) / std::max<int64_t>(1, passes));
+  const std::vector<std::string> all =
+      communicator.collect(std::string_view(reinterpret_cast<const char*>(mine.data()), mine.size() * sizeof(double)));
+  CollectiveTimes times;
+  std::vector<double> least = mine;
+  for (const std::string& bytes : all) {
+    std::vector<double> theirs(bytes.size() / sizeof(double));
+    std::memcpy(theirs.data(), bytes.data(), bytes.size());
+    for (size_t call = 0; call < std::min(least.size(), theirs.size()); ++call) {
+      least[call] = std::min(least[call], theirs[call]);
+      times.mean_s += theirs[call] / static_cast<double>(all.size());
+    }
+  }
+  for (const double call : least) times.shared_s += call;
+  return times;
 }
+
+class Bench {
+ public:
+  Bench(const Job& job, const RankModel& model, Engine& engine, Communicator& communicator, Timeline& timeline,
+        const std::atomic<int>& stop_signal)
+      : job_(job), model_(model), engine_(engine), communicator_(communicator), timeline_(timeline), pool_(job.threads) {
+    options_.stop_signal = &stop_signal;
+  }
+
+  int run() {
+    // First steps pay for pages and threads that later ones find ready.
+    GenerateResult result =
+        generate_random(1, std::min(kWarmUpPrompt, job_.bench_prompts[0]), std::min(kWarmUpNew, job_.bench_new));
+    if (result.stop_signal != 0) return result.stop_signal;
+    std::vector<BenchRun> runs;
+    for (const int64_t prompt : job_.bench_prompts) {
+      for (const int64_t batch : job_.bench_batches) {
+        const size_t first_span = timeline_.spans().size();
+        result = generate_random(batch, prompt, job_.bench_new);
+        if (result.stop_signal != 0) return result.stop_signal;
+        runs.push_back(measured(prompt, batch, result.times, first_span));
+      }
+    }
+    if (communicator_.rank() == 0) report(runs);
+    return 0;
+  }
+
+ private:
+  GenerateResult generate_random(int64_t batch, int64_t length, int64_t new_tokens) {
+    return generate(engine_, communicator_, model_.config, random_prompts(batch, length, new_tokens, model_.config.vocab_size),
+                    options_, nullptr);
+  }
+
+  BenchRun measured(int64_t prompt, int64_t batch, const GenerateTimes& times, size_t first_span) {
+    BenchRun run{communicator_.world_size(), prompt, job_.bench_new, batch};
+    const auto rate = [](double count, double seconds) { return seconds > 0 ? count / seconds : 0.0; };
+    run.prefill_tokens_per_s = rate(static_cast<double>(times.prefill_tokens), times.prefill_s);
+    run.decode_tokens_per_s = rate(static_cast<double>(times.decode_tokens), times.decode_s);
+    const int64_t weights = total(step_weight_bytes(model_, communicator_.rank()), communicator_);
+    const int64_t cache = total(cache_bytes_read(model_.config, engine_, prompt + job_.bench_new / 2), communicator_);
+    run.bytes_per_token = weights / batch + cache;
+    const auto flops_of_rank = static_cast<int64_t>(prefill_flops(model_, prompt));
+    run.prefill_flops_per_s = rate(static_cast<double>(batch * total(flops_of_rank, communicator_)), times.prefill_s);
+    const CollectiveTimes collectives = collective_times(timeline_, first_span, job_.bench_new, communicator_);
+    run.collective_ratio = rate(collectives.shared_s, times.decode_s);
+    run.wait_ratio = rate(collectives.mean_s - collectives.shared_s, times.decode_s);
+    run.collective_us_per_token = 1e6 * rate(collectives.shared_s, static_cast<double>(times.decode_tokens));
+    run.anonymous_bytes = total(anonymous_bytes(), communicator_);
+    run.load_s = static_cast<double>(communicator_.max(static_cast<int64_t>(model_.load_s * 1e6))) / 1e6;
+    const MachineLimits limits = measure_limits(pool_, communicator_);
+    run.read_bandwidth_bytes_per_s = limits.read_bytes_per_s;
+    run.peak_flops_per_s = limits.flops_per_s;
+    return run;
+  }
+
+  void report(const std::vector<BenchRun>& runs) const {
+    if (!job_.bench_results.empty()) return OutputFile(job_.bench_results).write(bench_json(runs));
+    OutputFile("").write(job_.bench_json ? bench_json(runs) : bench_table(runs));
+    if (!job_.bench_plot.empty()) OutputFile(job_.bench_plot).write(bench_svg(runs));
+  }
+
+  const Job& job_;
+  const RankModel& model_;
+  Engine& engine_;
+  Communicator& communicator_;
+  Timeline& timeline_;
+  cpu::ThreadPool pool_;
+  GenerateOptions options_;
+};
 
 }  // namespace
 
-int run_bench(const Job& job, const RankModel& model, Engine& engine, Communicator& communicator,
+int run_bench(const Job& job, const RankModel& model, Engine& engine, Communicator& communicator, Timeline& timeline,
               const std::atomic<int>& stop_signal) {
-  GenerateOptions options;
-  options.stop_signal = &stop_signal;
-  const int64_t vocab = model.config.vocab_size;
-  const auto generate_random = [&](int64_t length, int64_t new_tokens) {
-    return generate(engine, communicator, model.config, random_prompts(job.batch, length, new_tokens, vocab), options, nullptr);
-  };
-  // First steps pay for pages and threads that later ones find ready.
-  GenerateResult result = generate_random(std::min(kWarmUpPrompt, job.bench_prompt), std::min(kWarmUpNew, job.bench_new));
-  if (result.stop_signal != 0) return result.stop_signal;
-  result = generate_random(job.bench_prompt, job.bench_new);
-  if (result.stop_signal != 0) return result.stop_signal;
-
-  const GenerateTimes& times = result.times;
-  const int64_t anonymous = total(anonymous_bytes(), communicator);
-  const double bandwidth = measure_read_bandwidth(job.threads, communicator);
-  const int64_t bytes = total(bytes_per_token(job, model, engine, communicator.rank()), communicator);
-  const double load_s = static_cast<double>(communicator.max(static_cast<int64_t>(model.load_s * 1e6))) / 1e6;
-  if (communicator.rank() != 0) return 0;
-
-  const double decode_rate = times.decode_s > 0 ? static_cast<double>(times.decode_tokens) / times.decode_s : 0.0;
-  const Json run{
-      {"tp_size", communicator.world_size()},
-      {"prompt", job.bench_prompt},
-      {"new", job.bench_new},
-      {"batch", job.batch},
-      {"prefill_tokens_per_s", times.prefill_s > 0 ? static_cast<double>(times.prefill_tokens) / times.prefill_s : 0.0},
-      {"decode_tokens_per_s", decode_rate},
-      {"bytes_per_token", bytes},
-      {"read_bandwidth_bytes_per_s", bandwidth},
-      {"bandwidth_ratio", static_cast<double>(bytes) * decode_rate / bandwidth},
-      {"collective_ratio", times.decode_s > 0 ? times.decode_collective_s / times.decode_s : 0.0},
-      {"load_s", load_s},
-      {"anonymous_bytes", anonymous}};
-  if (job.bench_json) {
-    OutputFile("").write(Json{{"runs", {run}}}.dump() + "\n");
-  } else {
-    print_table(run);
-  }
-  return 0;
+  communicator.record(&timeline);
+  const int signal = Bench(job, model, engine, communicator, timeline, stop_signal).run();
+  communicator.record(nullptr);
+  return signal;
 }
 
 }  // namespace tp

@@ -1,7 +1,6 @@
 #include "runtime/collectives.h"
 
 #include <algorithm>
-#include <chrono>
 
 namespace tp {
 namespace {
@@ -9,35 +8,35 @@ namespace {
 // Counts one operation from its construction to its end.
 class Counted {
  public:
-  Counted(CollectiveCount& count, int64_t bytes) : count_(count) {
+  Counted(CollectiveCount& count, const char* name, int64_t bytes, Timeline* timeline)
+      : count_(count), timeline_(timeline), span_{name, "collective", Span::Clock::now(), {}, bytes} {
     ++count_.count;
     count_.bytes += bytes;
   }
-  ~Counted() { count_.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count(); }
+  ~Counted() {
+    span_.end = Span::Clock::now();
+    count_.seconds += span_.seconds();
+    if (timeline_) timeline_->add(span_);
+  }
   Counted(const Counted&) = delete;
   Counted& operator=(const Counted&) = delete;
 
  private:
   CollectiveCount& count_;
-  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  Timeline* timeline_;
+  Span span_;
 };
 
 }  // namespace
 
 void Communicator::all_reduce_sum(float* data, int64_t count) {
-  const Counted counted(counts_["all_reduce"], count * static_cast<int64_t>(sizeof(float)));
+  const Counted counted(counts_["all_reduce"], "all_reduce", count * static_cast<int64_t>(sizeof(float)), timeline_);
   sum_over_ranks(data, count);
 }
 
 void Communicator::all_gather(const void* in, void* out, int64_t size_bytes) {
-  const Counted counted(counts_["all_gather"], size_bytes * world_size());
+  const Counted counted(counts_["all_gather"], "all_gather", size_bytes * world_size(), timeline_);
   gather_from_ranks(in, out, size_bytes);
-}
-
-double Communicator::seconds() const {
-  double seconds = 0;
-  for (const auto& [name, count] : counts_) seconds += count.seconds;
-  return seconds;
 }
 
 std::vector<int64_t> Communicator::collect(int64_t value) {

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/timeline.h"
+
 namespace tp {
 
 // How often an operation ran on this rank, how many payload bytes it carried and how long it took, waiting included.
@@ -54,7 +56,8 @@ class Communicator {
   virtual void set_timeout(double seconds) = 0;
 
   const std::map<std::string, CollectiveCount>& counts() const { return counts_; }
-  double seconds() const;  // of all counted operations together
+  // Every counted operation from now on is also kept there; nullptr ends it.
+  void record(Timeline* timeline) { timeline_ = timeline; }
   void reset_counts() { counts_.clear(); }
   // For collectives that the device does by itself, inside a compiled program.
   void add_counts(const std::string& operation, int64_t count, int64_t bytes) {
@@ -68,6 +71,7 @@ class Communicator {
 
  private:
   std::map<std::string, CollectiveCount> counts_;
+  Timeline* timeline_ = nullptr;
 };
 
 }  // namespace tp

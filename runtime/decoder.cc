@@ -280,19 +280,27 @@ Value Decoder::block(Ops& ops, const Layer& layer, const Value& x) const {
   return ops.add(middle, scaled(apply(ops, layer.post_mlp, mixed)));
 }
 
-Value Decoder::logits(Ops& ops, const Value& x) const {
+Value Decoder::logits(Ops& ops, const Value& x, bool whole) const {
   Value y = ops.linear(x, lm_head_.weight, lm_head_.bias, /*float32_out=*/true);
-  if (lm_head_.style == Style::kColwiseGatherOutput) y = ops.all_gather(y, config_.vocab_size);
+  if (whole && head_is_split()) y = ops.all_gather(y, config_.vocab_size);
   if (config_.logits_scale != 1.0) y = ops.scale(y, config_.logits_scale);
   if (config_.logits_softcap != 0.0) y = ops.softcap(y, config_.logits_softcap);
   return y;
 }
 
-Value Decoder::forward(Ops& ops, LogitsWanted wanted) const {
+Value Decoder::hidden(Ops& ops, LogitsWanted wanted) const {
   Value x = embed(ops);
   for (const Layer& layer : layers_) x = block(ops, layer, x);
   if (wanted == LogitsWanted::kLast) x = ops.last_position(x);
-  return logits(ops, apply(ops, final_norm_, x));
+  return apply(ops, final_norm_, x);
+}
+
+Value Decoder::forward(Ops& ops, LogitsWanted wanted) const {
+  return logits(ops, hidden(ops, wanted), /*whole=*/true);
+}
+
+Value Decoder::last_logits_local(Ops& ops) const {
+  return logits(ops, hidden(ops, LogitsWanted::kLast), /*whole=*/false);
 }
 
 }  // namespace tp

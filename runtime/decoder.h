@@ -20,6 +20,11 @@ class Decoder {
   // One call of the forward contract (design.md). Float32 logits, whole on every rank: [B, 1, vocab] or [B, T, vocab].
   Value forward(Ops& ops, LogitsWanted wanted) const;
 
+  // As forward with kLast, but where the head is split over the ranks each one keeps its own part: row 0 of it is the token
+  // rank * features, and what lies beyond the vocabulary is padding.
+  Value last_logits_local(Ops& ops) const;
+  bool head_is_split() const { return lm_head_.style == Style::kColwiseGatherOutput; }
+
   // What each layer's attention needs of the cache; the same on every rank.
   std::vector<AttentionSpec> attention_specs() const;
 
@@ -64,7 +69,8 @@ class Decoder {
   Value gated(Ops& ops, const Linear& gate, const Linear& up, const Value& x) const;
   Value mlp(Ops& ops, const Layer& layer, const Value& x) const;
   Value block(Ops& ops, const Layer& layer, const Value& x) const;
-  Value logits(Ops& ops, const Value& x) const;
+  Value hidden(Ops& ops, LogitsWanted wanted) const;
+  Value logits(Ops& ops, const Value& x, bool whole) const;
 
   const ModelConfig& config_;
   const ParameterTable& table_;

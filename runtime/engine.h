@@ -1,7 +1,10 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
+
+#include "runtime/largest_logit.h"
 
 namespace tp {
 
@@ -36,6 +39,15 @@ class Engine {
   virtual ~Engine() = default;
   // Throws Error for ids, positions or slots out of range.
   virtual Logits forward(const Batch& batch, LogitsWanted wanted) = 0;
+  // The likeliest next token of each row among ids below `allowed_vocab`, ties to the lower id, without the logits of the others
+  // having to meet anywhere.
+  virtual std::vector<int32_t> likeliest(const Batch& batch, int64_t allowed_vocab) {
+    const Logits logits = forward(batch, LogitsWanted::kLast);
+    std::vector<int32_t> ids;
+    for (int64_t row = 0; row < logits.rows; ++row)
+      ids.push_back(require_token(largest_logit(logits.at(row, 0), std::min(allowed_vocab, logits.vocab), 0)));
+    return ids;
+  }
   virtual int64_t cache_len() const = 0;    // positions a slot holds
   virtual int64_t slots() const = 0;        // rows that can be in flight
   virtual int64_t cache_bytes() const = 0;  // of this rank

@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "runtime/batch_check.h"
 #include "runtime/cpu/kernel_choice.h"
 #include "runtime/decoder.h"
 #include "runtime/ops_eager.h"
+#include "runtime/traced_ops.h"
 #include "sharding/error.h"
 
 namespace tp {
@@ -47,29 +49,44 @@ class EagerEngine : public Engine {
  public:
   EagerEngine(const RankModel& model, Communicator& communicator, const EagerEngineOptions& options)
       : model_(model),
+        communicator_(communicator),
         options_(options),
         pool_(options.threads),
         decoder_(model.config, model.table, model.weights.dtype()),
         ops_(model.config, model.table, model.weights, allocate_cache(), {pool_, agree_on_kernels(pool_, communicator)},
-             communicator) {}
+             communicator) {
+    if (options.timeline) traced_ops_.emplace(ops_, *options.timeline);
+  }
 
   Logits forward(const Batch& batch, LogitsWanted wanted) override {
-    check_batch(batch, model_.config.vocab_size, options_.slots, options_.cache_len);
-    const Batch real = trimmed(batch);
-    const c10::InferenceMode inference;
-    try {
-      ops_.begin(real);
-      const Value value = decoder_.forward(ops_, wanted);
+    Logits result{batch.rows};
+    run(batch, [&] {
+      const Value value = decoder_.forward(ops(), wanted);
       const auto& logits = static_cast<const EagerValue&>(*value);
-      Logits result{real.rows, wanted == LogitsWanted::kLast ? 1 : real.width, logits.features};
+      result.positions = logits.lines / batch.rows;
+      result.vocab = logits.features;
       result.data.resize(static_cast<size_t>(logits.lines * logits.features));
       for (int64_t line = 0; line < logits.lines; ++line)
         std::memcpy(result.data.data() + line * logits.features, logits.rows.row(line),
                     static_cast<size_t>(logits.line_bytes()));
-      return result;
-    } catch (const c10::Error& error) {
-      throw Error("libtorch", error.what_without_backtrace());
-    }
+    });
+    return result;
+  }
+
+  std::vector<int32_t> likeliest(const Batch& batch, int64_t allowed_vocab) override {
+    std::vector<int32_t> ids;
+    run(batch, [&] {
+      const Value value = decoder_.last_logits_local(ops());
+      const auto& logits = static_cast<const EagerValue&>(*value);
+      const int64_t first = decoder_.head_is_split() ? communicator_.rank() * logits.features : 0;
+      const int64_t count = std::clamp<int64_t>(std::min(allowed_vocab, model_.config.vocab_size) - first, 0, logits.features);
+      std::vector<LargestLogit> best;
+      for (int64_t row = 0; row < logits.lines; ++row)
+        best.push_back(largest_logit(static_cast<const float*>(logits.rows.row(row)), count, first));
+      if (decoder_.head_is_split() && communicator_.world_size() > 1) best = largest_of_all(best);
+      for (const LargestLogit& one : best) ids.push_back(require_token(one));
+    });
+    return ids;
   }
 
   bool copies_prefixes() const override { return true; }
@@ -89,6 +106,33 @@ class EagerEngine : public Engine {
   }
 
  private:
+  // Calls `compute` with the ops prepared for a batch.
+  void run(const Batch& batch, const auto& compute) {
+    check_batch(batch, model_.config.vocab_size, options_.slots, options_.cache_len);
+    const c10::InferenceMode inference;
+    const TimedSpan span(options_.timeline, batch.width == 1 ? "decode" : "prefill", "step");
+    try {
+      ops_.begin(trimmed(batch));
+      compute();
+    } catch (const c10::Error& error) {
+      throw Error("libtorch", error.what_without_backtrace());
+    }
+  }
+
+  Ops& ops() { return traced_ops_ ? static_cast<Ops&>(*traced_ops_) : ops_; }
+
+  // The ranks hold the vocabulary in their order.
+  std::vector<LargestLogit> largest_of_all(const std::vector<LargestLogit>& mine) {
+    const auto ranks = static_cast<size_t>(communicator_.world_size());
+    std::vector<LargestLogit> all(ranks * mine.size()), best = mine;
+    communicator_.all_gather(mine.data(), all.data(), static_cast<int64_t>(mine.size() * sizeof(LargestLogit)));
+    for (size_t row = 0; row < mine.size(); ++row) {
+      best[row] = all[row];
+      for (size_t rank = 1; rank < ranks; ++rank) best[row] = larger_logit(best[row], all[rank * mine.size() + row]);
+    }
+    return best;
+  }
+
   std::vector<cpu::LayerCache> allocate_cache() {
     const DType dtype = model_.weights.dtype();
     std::vector<cpu::LayerCache> cache;
@@ -111,11 +155,13 @@ class EagerEngine : public Engine {
   }
 
   const RankModel& model_;
+  Communicator& communicator_;
   EagerEngineOptions options_;
   cpu::ThreadPool pool_;
   Decoder decoder_;
   std::vector<at::Tensor> cache_memory_;
   EagerOps ops_;
+  std::optional<TracedOps> traced_ops_;
 };
 
 }  // namespace

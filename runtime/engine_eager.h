@@ -5,13 +5,15 @@
 #include "runtime/collectives.h"
 #include "runtime/engine.h"
 #include "runtime/rank_model.h"
+#include "runtime/timeline.h"
 
 namespace tp {
 
 struct EagerEngineOptions {
-  int64_t slots = 1;      // rows in flight
-  int64_t cache_len = 0;  // positions of each; the cache is allocated at once
-  int threads = 1;        // of this rank
+  int64_t slots = 1;             // rows in flight
+  int64_t cache_len = 0;         // positions of each; the cache is allocated at once
+  int threads = 1;               // of this rank
+  Timeline* timeline = nullptr;  // steps and ops are recorded there; nullptr = nowhere
 };
 
 // An engine that executes on this host's CPU. `model`, loaded with LinearLayout::kPacked, and `communicator` must outlive it.

@@ -78,6 +78,9 @@ class Generation {
         slots_(engine, config, options.prefix_cache) {}
 
   GenerateResult run() {
+    // Rank 0 alone has a tokenizer.
+    allowed_vocab_ = communicator_.max(options_.allowed_vocab);
+    if (allowed_vocab_ == 0) allowed_vocab_ = config_.vocab_size;
     while (!last_ || !waiting_.empty() || !active_.empty()) {
       const double agree_s = timed([&] { agree_to_stop(); });
       if (result_.stop_signal != 0 && !source_.drain()) return interrupted();
@@ -156,11 +159,7 @@ class Generation {
     }
     for (const auto& bucket : prefills)
       result_.times.prefill_s += timed([&] { forward(bucket.second, bucket.first); });
-    if (!decoding.empty()) {
-      const double before_s = communicator_.seconds();
-      result_.times.decode_s += timed([&] { forward(decoding, 1); });
-      result_.times.decode_collective_s += communicator_.seconds() - before_s;
-    }
+    if (!decoding.empty()) result_.times.decode_s += timed([&] { forward(decoding, 1); });
     forget_finished();
   }
 
@@ -183,24 +182,32 @@ class Generation {
     }
     (width > 1 ? result_.times.prefill_tokens : result_.times.decode_tokens) +=
         std::accumulate(batch.length.begin(), batch.length.end(), int64_t{0});
-    Logits logits = engine_.forward(batch, LogitsWanted::kLast);
+    const bool likeliest =
+        std::all_of(group.begin(), group.end(), [](const Sequence* sequence) { return sequence->prompt.likeliest(); });
+    const std::vector<int32_t> tokens = likeliest ? engine_.likeliest(batch, allowed_vocab_) : std::vector<int32_t>();
+    Logits logits = likeliest ? Logits() : engine_.forward(batch, LogitsWanted::kLast);
     std::vector<Decision> decisions(group.size());
     if (communicator_.rank() == 0)
       for (size_t row = 0; row < group.size(); ++row)
-        decisions[row] = decide(*group[row], logits.at(static_cast<int64_t>(row), 0));
+        decisions[row] =
+            decide(*group[row], likeliest ? tokens[row] : sample(*group[row], logits.at(static_cast<int64_t>(row), 0)));
     communicator_.broadcast(decisions.data(), static_cast<int64_t>(decisions.size() * sizeof(Decision)), 0);
     for (size_t row = 0; row < group.size(); ++row) apply(*group[row], decisions[row]);
   }
 
-  Decision decide(Sequence& sequence, float* logits) {
+  int32_t sample(Sequence& sequence, float* logits) {
     const int64_t vocab = config_.vocab_size;
     const std::optional<int64_t> top_logprobs = sequence.prompt.top_logprobs;
     std::vector<float> raw;  // the sampler changes the logits in place
     if (top_logprobs && sink_) raw.assign(logits, logits + vocab);
+    const int32_t token = sequence.sampler->next(logits, vocab, allowed_vocab_, sequence.ids);
+    if (!raw.empty()) sink_->logprobs(sequence.index, token_logprobs(raw.data(), vocab, token, *top_logprobs));
+    return token;
+  }
+
+  Decision decide(Sequence& sequence, int32_t token) {
     Decision decision;
-    decision.token =
-        sequence.sampler->next(logits, vocab, options_.allowed_vocab > 0 ? options_.allowed_vocab : vocab, sequence.ids);
-    if (!raw.empty()) sink_->logprobs(sequence.index, token_logprobs(raw.data(), vocab, decision.token, *top_logprobs));
+    decision.token = token;
     const bool stop = sink_ && sink_->token(sequence.index, decision.token);
     const auto& eos = options_.eos_token_ids;
     if (!sequence.prompt.ignore_eos && std::find(eos.begin(), eos.end(), decision.token) != eos.end()) {
@@ -252,6 +259,7 @@ class Generation {
   std::deque<std::pair<size_t, GeneratePrompt>> waiting_;  // for a slot
   std::vector<Sequence> active_;
   GenerateResult result_;
+  int64_t allowed_vocab_ = 0;  // ids below it may be chosen
 };
 
 }  // namespace

@@ -45,7 +45,6 @@ struct GenerateTimes {
   int64_t prefill_tokens = 0, decode_tokens = 0;
   int64_t reused_tokens = 0;  // of prompts, found in the cache
   double prefill_s = 0, decode_s = 0;
-  double decode_collective_s = 0;  // of decode_s, on this rank, in the model's collectives
 };
 
 struct GenerateResult {

@@ -10,7 +10,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // The layout of the JSON below. A worker of another build is refused rather than run with half of its settings.
-constexpr int kJobVersion = 3;
+constexpr int kJobVersion = 4;
 
 // One list of the fields serves both directions: `field(name, member)`.
 template <typename Options, typename Field>
@@ -74,6 +74,7 @@ void job_fields(JobType& job, Field&& field) {
   field("plans_dir", job.plans_dir);
   field("tokenizer", job.tokenizer);
   field("dtype", job.dtype);
+  field("weights", job.weights);
   field("load_format", job.load_format);
   field("device", job.device);
   field("pjrt_plugin", job.pjrt_plugin);
@@ -93,14 +94,18 @@ void job_fields(JobType& job, Field&& field) {
   field("output", job.output);
   field("output_kept_bytes", job.output_kept_bytes);
   field("stats", job.stats);
+  field("trace", job.trace);
   field("chat_template", job.chat_template);
   field("system", job.system);
   field("serve", job.serve);
   field("score_window", job.score_window);
   field("score_stride", job.score_stride);
-  field("bench_prompt", job.bench_prompt);
+  field("bench_prompts", job.bench_prompts);
+  field("bench_batches", job.bench_batches);
   field("bench_new", job.bench_new);
   field("bench_json", job.bench_json);
+  field("bench_plot", job.bench_plot);
+  field("bench_results", job.bench_results);
 }
 
 template <typename T>

@@ -32,6 +32,7 @@ struct Job {
   std::string plans_dir;
   std::string tokenizer;  // path; empty = print ids
   std::string dtype = "auto";
+  std::string weights;  // --weights; empty = as they are stored
   std::string load_format = "mmap";
   std::string device = "cpu";
   std::string pjrt_plugin;    // --device tpu: path of the plugin that runs the chips
@@ -61,9 +62,14 @@ struct Job {
   int64_t score_window = 0;  // score: tokens of a window; 0 = every text whole
   int64_t score_stride = 0;  // from the beginning of one window to that of the next, 1 to score_window
 
-  // bench
-  int64_t bench_prompt = 128, bench_new = 64;
+  std::string trace;  // file; empty = none
+
+  // bench: every prompt length with every number of rows in flight
+  std::vector<int64_t> bench_prompts = {128}, bench_batches = {1};
+  int64_t bench_new = 64;
   bool bench_json = false;
+  std::string bench_plot;     // file; empty = none
+  std::string bench_results;  // file that gets the runs as JSON instead of a report; empty = report them
 };
 
 std::string to_json(const Job& job);

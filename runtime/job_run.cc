@@ -15,6 +15,7 @@
 #include "runtime/serve/run_serve.h"
 #include "runtime/stats.h"
 #include "runtime/stop_signals.h"
+#include "runtime/trace_file.h"
 #include "sharding/error.h"
 
 namespace tp {
@@ -28,6 +29,7 @@ RankModel load(const Job& job, Communicator& communicator) {
   request.plans_dir = job.plans_dir;
   request.dtype = job.dtype;
   request.load.layout = job.device == "cpu" ? LinearLayout::kPacked : LinearLayout::kStored;
+  request.load.kind = weight_kind(job.weights);
   request.load.in_place = job.load_format == "mmap";
   request.load.threads = job.threads;
   if (communicator.rank() == 0) request.load.progress = [&](int64_t done, int64_t total) { progress.update(done, total); };
@@ -41,21 +43,23 @@ int64_t new_tokens(const Job& job, const JobPrompt& prompt) {
 
 int64_t slots(const Job& job) {
   if (job.command == "score") return 1;
-  if (job.command == "bench" || job.command == "serve") return job.batch;
+  if (job.command == "bench") return *std::max_element(job.bench_batches.begin(), job.bench_batches.end());
+  if (job.command == "serve") return job.batch;
   return std::clamp<int64_t>(static_cast<int64_t>(job.prompts.size()), 1, std::max<int64_t>(1, job.batch));
 }
 
 // What the longest prompt and its new tokens need, unless the launcher said more.
 int64_t cache_len(const Job& job) {
   if (job.cache_len > 0) return job.cache_len;
-  int64_t longest = job.command == "bench" ? job.bench_prompt + job.bench_new : 1;
+  int64_t longest = 1;
+  if (job.command == "bench") longest = *std::max_element(job.bench_prompts.begin(), job.bench_prompts.end()) + job.bench_new;
   for (const JobPrompt& prompt : job.prompts)
     longest = std::max(longest, static_cast<int64_t>(prompt.ids.size()) + new_tokens(job, prompt));
   return longest;
 }
 
-std::unique_ptr<Engine> make_engine(const Job& job, const RankModel& model, Communicator& communicator) {
-  if (job.device == "cpu") return make_eager_engine(model, communicator, {slots(job), cache_len(job), job.threads});
+std::unique_ptr<Engine> make_engine(const Job& job, const RankModel& model, Communicator& communicator, Timeline* timeline) {
+  if (job.device == "cpu") return make_eager_engine(model, communicator, {slots(job), cache_len(job), job.threads, timeline});
   PjrtClientOptions client;
   if (job.timeout_s > 0) client.timeout = std::chrono::milliseconds(static_cast<int64_t>(job.timeout_s * 1000));
   CompiledEngineOptions options;
@@ -75,7 +79,9 @@ int run_job(const Job& job, Communicator& communicator) {
   const RankModel model = load(job, communicator);
   // Not earlier: who waits for other ranks in MPI_Init, or reads a large checkpoint, looks at no flag.
   const std::atomic<int>& stop_signal = catch_stop_signals();
-  const std::unique_ptr<Engine> engine = make_engine(job, model, communicator);
+  Timeline timeline;
+  const std::unique_ptr<Engine> engine = make_engine(job, model, communicator, job.trace.empty() ? nullptr : &timeline);
+  if (!job.trace.empty()) communicator.record(&timeline);
   GenerateResult result;
   if (job.command == "generate") {
     result = run_generate(job, model, *engine, communicator, stop_signal);
@@ -86,10 +92,12 @@ int run_job(const Job& job, Communicator& communicator) {
   } else if (job.command == "score") {
     result.stop_signal = run_score(job, model, *engine, communicator, stop_signal);
   } else if (job.command == "bench") {
-    result.stop_signal = run_bench(job, model, *engine, communicator, stop_signal);
+    result.stop_signal = run_bench(job, model, *engine, communicator, timeline, stop_signal);
   } else {
     throw Error("", "a worker has no command `" + job.command + "`");
   }
+  communicator.record(nullptr);
+  if (!job.trace.empty()) write_trace(job.trace, timeline, communicator);
   if (!job.stats.empty()) write_stats(job.stats, job.device, model, *engine, result.times, communicator);
   return result.stop_signal == 0 ? 0 : 128 + result.stop_signal;
 }

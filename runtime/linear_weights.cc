@@ -1,37 +1,11 @@
 #include "runtime/linear_weights.h"
 
-#include <algorithm>
+#include "sharding/quantization.h"
 
 namespace tp {
 
 bool is_linear_weight(const Parameter& parameter) {
-  if (parameter.is_bias) return false;
-  switch (parameter.module.role) {
-    case Role::kLmHead:
-    case Role::kQ:
-    case Role::kK:
-    case Role::kV:
-    case Role::kQkv:
-    case Role::kO:
-    case Role::kGate:
-    case Role::kUp:
-    case Role::kGateUp:
-    case Role::kDown:
-    case Role::kQA:
-    case Role::kQB:
-    case Role::kKvA:
-    case Role::kKvB:
-    case Role::kRouter:
-    case Role::kExpertsGateUp:
-    case Role::kExpertsDown:
-    case Role::kSharedGate:
-    case Role::kSharedUp:
-    case Role::kSharedDown:
-    case Role::kSharedExpertGate:
-      return true;
-    default:
-      return false;
-  }
+  return !parameter.is_bias && is_linear_role(parameter.module.role);
 }
 
 bool needs_no_collective(Style style) {

@@ -2,8 +2,10 @@
 
 #include <utility>
 
+#include "runtime/cpu/quantize.h"
 #include "runtime/linear_weights.h"
 #include "runtime/stored_blocks.h"
+#include "sharding/error.h"
 
 namespace tp {
 namespace {
@@ -62,10 +64,65 @@ cpu::WeightBlock weight_block(const StoredBlock& block, bool transposed, int64_t
   return result;
 }
 
+struct PlacedBlock {
+  const StoredBlock* stored;
+  cpu::WeightBlock packed;
+};
+
+struct ProductShape {
+  int64_t out, in;
+  DType dtype;
+  WeightKind kind;  // that was asked for
+};
+
+// Of every output the scale of its whole stored row, also where this rank has a part of it: a cut must not change the integers.
+std::vector<uint16_t> int8_scales(int64_t out, const std::vector<PlacedBlock>& blocks, cpu::ThreadPool& pool) {
+  std::vector<uint16_t> scales(static_cast<size_t>(out));
+  for (const auto& [stored, packed] : blocks) {
+    const int64_t first_line = stored->offset / stored->stride, column = stored->offset % stored->stride;
+    const int64_t element = size_bytes(packed.source.dtype), begin = packed.out_begin;
+    const std::byte* tensor =
+        static_cast<const std::byte*>(packed.source.data) - (first_line * stored->stride + column) * element;
+    const cpu::ConstRows lines{tensor, packed.source.dtype, stored->stride};
+    pool.parallel_for(stored->rows, [&, begin, width = stored->stride](int64_t row) {
+      scales[static_cast<size_t>(begin + row)] = cpu::int8_scale(lines, first_line + row, width);
+    });
+  }
+  return scales;
+}
+
+cpu::PackedLinear make_product(const Parameter& parameter, const ProductShape& shape, const std::vector<PlacedBlock>& placed,
+                               cpu::ThreadPool& pool) {
+  std::vector<cpu::WeightBlock> blocks;
+  for (const PlacedBlock& block : placed) blocks.push_back(block.packed);
+  switch (kind_of(parameter.module.role, shape.kind)) {
+    case WeightKind::kStored:
+      break;
+    case WeightKind::kInt8:
+      return cpu::PackedLinear::quantized(shape.out, shape.in, cpu::WeightFormat::kInt8, blocks,
+                                          int8_scales(shape.out, placed, pool), pool);
+    case WeightKind::kInt4Group32:
+      return cpu::PackedLinear::quantized(shape.out, shape.in, cpu::WeightFormat::kInt4Group32, blocks, {}, pool);
+    case WeightKind::kInt4Group128:
+      return cpu::PackedLinear::quantized(shape.out, shape.in, cpu::WeightFormat::kInt4Group128, blocks, {}, pool);
+  }
+  return {shape.out, shape.in, shape.dtype, blocks, pool};
+}
+
+// The error of a product says what cannot be quantized, the parameter says where.
+cpu::PackedLinear make_named_product(const Parameter& parameter, const ProductShape& shape,
+                                     const std::vector<PlacedBlock>& placed, cpu::ThreadPool& pool) {
+  try {
+    return make_product(parameter, shape, placed, pool);
+  } catch (const Error& error) {
+    throw Error(parameter.name(), error.message(), error.fix());
+  }
+}
+
 }  // namespace
 
 PackedWeights PackedWeights::pack(const ParameterTable& table, const Checkpoint& checkpoint,
-                                  const std::vector<MappedFile>& files, DType dtype, cpu::ThreadPool& pool,
+                                  const std::vector<MappedFile>& files, DType dtype, WeightKind kind, cpu::ThreadPool& pool,
                                   const std::function<void(const std::vector<ParamId>&)>& packed) {
   PackedWeights weights;
   weights.places_.resize(static_cast<size_t>(table.size()));
@@ -77,18 +134,20 @@ PackedWeights PackedWeights::pack(const ParameterTable& table, const Checkpoint&
     const Joined& joined = all[index];
     const auto first = static_cast<int64_t>(weights.products_.size());
     int64_t out = 0;
-    std::vector<std::vector<cpu::WeightBlock>> products;  // one, or one per expert
+    std::vector<std::vector<PlacedBlock>> products;  // one, or one per expert
     for (size_t i = 0; i < joined.ids.size(); ++i) {
       const Parameter& parameter = table.at(joined.ids[i]);
       const Extents local = extents(parameter.shape());
       weights.places_[static_cast<size_t>(joined.ids[i])] = {first, out};
       products.resize(static_cast<size_t>(local.experts));
       for (const StoredBlock& block : joined.blocks[i])
-        products[static_cast<size_t>(block.expert)].push_back(weight_block(block, parameter.transposed, out, files));
+        products[static_cast<size_t>(block.expert)].push_back({&block, weight_block(block, parameter.transposed, out, files)});
       out += local.rows;
     }
-    const int64_t in = extents(table.at(joined.ids[0]).shape()).columns;
-    for (const auto& blocks : products) weights.products_.emplace_back(out, in, dtype, blocks, pool);
+    const Parameter& one = table.at(joined.ids[0]);
+    const int64_t in = extents(one.shape()).columns;
+    for (const auto& blocks : products)
+      weights.products_.push_back(make_named_product(one, {out, in, dtype, kind}, blocks, pool));
     for_each_range(joined, files, [](const FileRange& range) { range.file.release(range.offset, range.size); });
     if (packed) packed(joined.ids);
   }

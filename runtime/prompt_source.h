@@ -12,11 +12,14 @@ namespace tp {
 struct GeneratePrompt {
   std::vector<int32_t> ids;  // at least one
   int64_t max_new_tokens = 0;
-  // How rank 0 chooses its tokens; not needed on other ranks.
+  // How rank 0 chooses its tokens; other ranks need to know likeliest() alone.
   SamplingOptions sampling;
   uint64_t random_stream = 0;
   bool ignore_eos = false;
   std::optional<int64_t> top_logprobs;  // the sink gets logprobs, with that many of the likeliest ids
+
+  // Nothing but the likeliest token is asked for, so that the ranks need not gather all logits.
+  bool likeliest() const { return sampling.takes_the_likeliest() && !top_logprobs; }
 };
 
 // What came since the last call.

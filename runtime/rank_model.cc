@@ -7,6 +7,7 @@
 #include "sharding/error.h"
 #include "sharding/plan_check.h"
 #include "sharding/plan_suggest.h"
+#include "sharding/quantization.h"
 
 namespace tp {
 namespace {
@@ -54,6 +55,7 @@ RankModel load_rank_model(const ModelRequest& request, Communicator& communicato
   ResolvedPlan plan =
       resolve_plan(load_or_suggest_plan(request.plan, config, request.plans_dir, tp_size, lm_head_stored), config, tp_size);
   require_valid_plan(plan, config, lm_head_stored);
+  require_quantizable(plan, config, request.load.kind);
   const DType dtype = resolve_dtype(request.dtype, config, checkpoint);
   require_agreement(agreement_hash(plan, checkpoint, dtype), communicator);
 

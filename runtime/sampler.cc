@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "runtime/largest_logit.h"
 #include "runtime/logit_rules.h"
-#include "sharding/error.h"
 
 namespace tp {
 namespace {
@@ -25,16 +25,6 @@ uint64_t mix(uint64_t x) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
   return x ^ (x >> 31);
-}
-
-int32_t largest(const float* logits, int64_t vocab) {
-  int64_t best = -1;
-  for (int64_t id = 0; id < vocab; ++id) {
-    if (std::isnan(logits[id])) throw Error("sampling", "the logit of token " + std::to_string(id) + " is not a number");
-    if (logits[id] != kNever && (best < 0 || logits[id] > logits[best])) best = id;
-  }
-  if (best < 0) throw Error("sampling", "no token is left to choose from");
-  return static_cast<int32_t>(best);
 }
 
 // Ties at the border stay, as in transformers.
@@ -93,7 +83,7 @@ int32_t Sampler::next(float* logits, int64_t vocab, int64_t allowed_vocab, const
   const uint64_t step = step_++;
   if (allowed_vocab < vocab) std::fill(logits + std::max<int64_t>(allowed_vocab, 0), logits + vocab, kNever);
   apply_logit_rules(logits, vocab, options_, history);
-  const int32_t top = largest(logits, vocab);
+  const int32_t top = require_token(largest_logit(logits, vocab, 0));
   if (!options_.do_sample || options_.temperature == 0.0) return top;
 
   // The order of transformers: temperature, top-k, top-p, min-p.

@@ -19,6 +19,12 @@ struct SamplingOptions {
   int64_t no_repeat_ngram_size = 0;                    // 0 = any may repeat
   std::vector<std::pair<int32_t, double>> logit_bias;  // added to the logit of an id
   uint64_t seed = 0;
+
+  // The likeliest token as the model has it is the next one: nobody needs the other logits.
+  bool takes_the_likeliest() const {
+    return (!do_sample || temperature == 0.0) && repetition_penalty == 1.0 && presence_penalty == 0.0 &&
+           frequency_penalty == 0.0 && no_repeat_ngram_size == 0 && logit_bias.empty();
+  }
 };
 
 // Chooses the next token of one sequence. The random numbers depend on the seed, the stream and the step alone, so the same

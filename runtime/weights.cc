@@ -29,7 +29,8 @@ struct Task {
   int64_t block_offset = 0;   // copied: in the block of memory
   DType dtype = DType::kF32;  // in memory
 
-  int64_t target_bytes() const { return parameter->elements() * size_bytes(dtype); }
+  int64_t bytes = 0;  // in memory
+
   int file() const { return blocks[0].tensor->file; }
 };
 
@@ -105,6 +106,7 @@ struct LoadPlan {
 Task plan_task(const Parameter& parameter, const Checkpoint& checkpoint, DType dtype, const LoadOptions& options) {
   Task task{&parameter, stored_blocks(parameter, checkpoint)};
   task.dtype = parameter.keep_float32 ? DType::kF32 : dtype;
+  task.bytes = Weights::parameter_bytes(parameter, dtype, options.kind);
   task.packed = options.layout == LinearLayout::kPacked && is_linear_weight(parameter);
   const int64_t begin = contiguous_begin(task);
   if (begin < 0) return task;
@@ -121,7 +123,7 @@ LoadPlan plan_load(const ParameterTable& table, const Checkpoint& checkpoint, DT
   std::map<std::pair<const StoredTensor*, int64_t>, size_t> known;
   for (ParamId id = 0; id < table.size(); ++id) {
     Task task = plan_task(table.at(id), checkpoint, dtype, options);
-    const int64_t begin = contiguous_begin(task), size = task.target_bytes();
+    const int64_t begin = contiguous_begin(task), size = task.bytes;
     bool shared = false;
     if (begin >= 0) {
       const auto [found, fresh] = known.emplace(std::pair(task.blocks[0].tensor, begin), plan.tasks.size());
@@ -164,6 +166,7 @@ Weights Weights::load(const ParameterTable& table, const Checkpoint& checkpoint,
   const LoadPlan plan = plan_load(table, checkpoint, dtype, options);
   Weights weights;
   weights.dtype_ = dtype;
+  weights.kind_ = options.kind;
   weights.total_bytes_ = plan.total_bytes;
   for (const auto& path : checkpoint.files) weights.files_.emplace_back(path);
   weights.block_ = allocate_block(plan.block_bytes);
@@ -176,17 +179,18 @@ Weights Weights::load(const ParameterTable& table, const Checkpoint& checkpoint,
     if (task.in_place) {
       const MappedFile& file = weights.files_[static_cast<size_t>(task.file())];
       // A device gets all of it next; of the embedding a CPU reads some rows.
-      if (options.layout == LinearLayout::kStored) file.prefetch(task.source_offset, task.target_bytes());
-      if (options.layout == LinearLayout::kPacked) file.read_ahead(task.source_offset, task.target_bytes());
+      if (options.layout == LinearLayout::kStored) file.prefetch(task.source_offset, task.bytes);
+      if (options.layout == LinearLayout::kPacked) file.read_ahead(task.source_offset, task.bytes);
     } else {
       copy_slice(task, weights.files_, weights.block_.data() + task.block_offset);
     }
-    progress.add(task.target_bytes());
+    progress.add(task.bytes);
   });
   if (options.layout == LinearLayout::kPacked) {
-    weights.packed_ = PackedWeights::pack(table, checkpoint, weights.files_, dtype, pool, [&](const std::vector<ParamId>& ids) {
-      for (ParamId id : ids) progress.add(table.at(id).elements() * size_bytes(dtype));
-    });
+    weights.packed_ =
+        PackedWeights::pack(table, checkpoint, weights.files_, dtype, options.kind, pool, [&](const std::vector<ParamId>& ids) {
+          for (ParamId id : ids) progress.add(weights.bytes(table.at(id)));
+        });
   }
 
   for (size_t index : plan.task_of) {
@@ -201,11 +205,18 @@ Weights Weights::load(const ParameterTable& table, const Checkpoint& checkpoint,
 
 Weights::Weights(Weights&& other) noexcept
     : dtype_(other.dtype_),
+      kind_(other.kind_),
       files_(std::move(other.files_)),
       data_(std::move(other.data_)),
       block_(std::exchange(other.block_, {})),
       packed_(std::move(other.packed_)),
       total_bytes_(other.total_bytes_) {}
+
+int64_t Weights::parameter_bytes(const Parameter& parameter, DType dtype, WeightKind kind) {
+  if (!is_linear_weight(parameter)) return parameter.elements() * size_bytes(parameter.keep_float32 ? DType::kF32 : dtype);
+  const Extents local = extents(parameter.shape());
+  return weight_bytes(kind_of(parameter.module.role, kind), dtype, local.experts * local.rows, local.columns);
+}
 
 Weights::~Weights() {
   if (!block_.empty()) munmap(block_.data(), block_.size());

@@ -22,7 +22,8 @@ enum class LinearLayout {
 
 struct LoadOptions {
   LinearLayout layout = LinearLayout::kStored;
-  bool in_place = true;  // --load-format mmap; copy = nothing keeps pointing into the files
+  WeightKind kind = WeightKind::kStored;  // of packed ones
+  bool in_place = true;                   // --load-format mmap; copy = nothing keeps pointing into the files
   int threads = 1;
   // Called from one thread at a time while loading.
   std::function<void(int64_t done_bytes, int64_t total_bytes)> progress;
@@ -47,6 +48,9 @@ class Weights {
   const std::byte* data(ParamId id) const { return data_[static_cast<size_t>(id)]; }
   // With LinearLayout::kPacked alone.
   const PackedWeights& packed() const { return packed_.value(); }
+  // Bytes of one parameter, scales included.
+  int64_t bytes(const Parameter& parameter) const { return parameter_bytes(parameter, dtype_, kind_); }
+  static int64_t parameter_bytes(const Parameter& parameter, DType dtype, WeightKind kind);
   // Bytes of this rank's tensors, padding included, shared ones once.
   int64_t total_bytes() const { return total_bytes_; }
 
@@ -54,6 +58,7 @@ class Weights {
   Weights() = default;
 
   DType dtype_ = DType::kF32;
+  WeightKind kind_ = WeightKind::kStored;
   std::vector<MappedFile> files_;
   std::vector<const std::byte*> data_;
   std::span<std::byte> block_;  // anonymous memory of what was copied

@@ -49,6 +49,9 @@ class ReportBuilder {
       OpTotal& total = report_.totals[collective.op];
       ++total.count;
       total.bytes += collective.bytes;
+      // A ring: every chip passes on all parts but its own, for a sum twice.
+      const double others = static_cast<double>(plan_.tp_size - 1) / plan_.tp_size;
+      report_.step.link_bytes += others * static_cast<double>(collective.bytes) * (collective.op == "all_reduce" ? 2 : 1);
     }
     return std::move(report_);
   }
@@ -82,7 +85,17 @@ class ReportBuilder {
     const int64_t local = share.slices.front().local_elements();
     share.bytes = share.shared ? 0 : local * element();
     share.padding_bytes = share.shared ? 0 : (local - stored) * element();
+    add_to_step(planned.module.role, local, share.slices.front().local_shape, bias);
     report_.weights.push_back(std::move(share));
+  }
+
+  // Of experts the chosen ones take part, of the embedding one row is read.
+  void add_to_step(Role role, int64_t local, const std::vector<int64_t>& local_shape, bool bias) {
+    int64_t used = local;
+    if (is_expert_parameter(role)) used = local * config_.moe->top_k / config_.moe->num_experts;
+    if (role == Role::kEmbedding) used = local_shape.back();
+    report_.step.read_bytes += used * element();
+    if (role != Role::kEmbedding && !bias && local_shape.size() > 1) report_.step.flops += 2.0 * static_cast<double>(used);
   }
 
   void add_collective(const PlannedModule& planned) {

@@ -2,11 +2,13 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "sharding/dtype.h"
 #include "sharding/plan.h"
+#include "sharding/roofline.h"
 #include "sharding/slice.h"
 
 namespace tp {
@@ -47,6 +49,8 @@ struct PlanReport {
   int64_t bytes_per_chip = 0, padding_bytes_per_chip = 0;
   int64_t cache_bytes_per_token = 0;      // of KV cache on each chip
   std::map<std::string, OpTotal> totals;  // collectives by op
+  StepNeed step;                          // of one token of one sequence with an empty cache, on each chip
+  std::optional<StepBound> bound;         // where the chips are known
 };
 
 // The plan must have passed check_plan.

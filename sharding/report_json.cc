@@ -29,6 +29,18 @@ Json weight_json(const WeightShare& share) {
           {"slices", std::move(slices)}};
 }
 
+// What a decode step needs, and the bound that follows for the chips that are known.
+Json step_json(const PlanReport& report) {
+  Json json = {{"read_bytes", report.step.read_bytes}, {"flops", report.step.flops}, {"link_bytes", report.step.link_bytes}};
+  if (!report.bound) return json;
+  const StepBound& bound = *report.bound;
+  json["bound"] = {{"generation", bound.generation}, {"measured", false},
+                   {"seconds", bound.seconds()},     {"limited_by", bound.limited_by()},
+                   {"read_s", bound.read_s},         {"flops_s", bound.flops_s},
+                   {"link_s", bound.link_s}};
+  return json;
+}
+
 }  // namespace
 
 std::string report_json(const PlanReport& report) {
@@ -48,6 +60,7 @@ std::string report_json(const PlanReport& report) {
                      {"cache_bytes_per_token", report.cache_bytes_per_token},
                      {"collectives_per_token", std::move(totals)},
                      {"collectives", std::move(collectives)},
+                     {"step", step_json(report)},
                      {"weights", std::move(weights)}};
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }

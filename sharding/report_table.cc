@@ -62,7 +62,8 @@ std::string report_table(const PlanReport& report, int rank) {
                      share.shared ? "shared" : size_text(share.bytes), rule_text(share)});
   }
   text += aligned(lines, {false, true, false, false, false, false, true, false});
-  return text + "\n" + totals_text(report);
+  text += "\n" + totals_text(report);
+  return report.bound ? text + bound_text(*report.bound) : text;
 }
 
 }  // namespace tp

@@ -90,6 +90,12 @@ bool isa_available(Isa isa) {
   return false;
 }
 
+Isa widest_vectors() {
+  for (Isa isa : {Isa::kAvx512, Isa::kAvx2})
+    if (isa_available(isa)) return isa;
+  return Isa::kPlain;
+}
+
 std::vector<Isa> available_isas() {
   std::vector<Isa> found;
   for (int i = 0; i < kIsaCount; ++i) {

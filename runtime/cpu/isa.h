@@ -24,6 +24,8 @@ const CpuFeatures& cpu_features();
 // "plain", "avx2", "avx512", "avx512_bf16", "amx_bf16".
 std::string_view isa_name(Isa isa);
 bool isa_available(Isa isa);
+// The newest for float32 vectors: kPlain, kAvx2 or kAvx512.
+Isa widest_vectors();
 // Those that this machine can run, kPlain first.
 std::vector<Isa> available_isas();
 

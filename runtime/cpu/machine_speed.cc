@@ -33,7 +33,7 @@ uint64_t read_chunk(const std::byte* data) {
 
 }  // namespace
 
-double read_bandwidth(int64_t size_bytes, int passes, ThreadPool& pool) {
+double read_bandwidth(int64_t size_bytes, int passes, ThreadPool& pool, const TimedTogether& together) {
   const int64_t chunks = std::max<int64_t>(1, size_bytes / (kPiece * kChunk)) * kPiece;
   Buffer buffer(chunks * kChunk);
   std::memset(buffer.data(), 1, static_cast<size_t>(chunks * kChunk));
@@ -41,15 +41,16 @@ double read_bandwidth(int64_t size_bytes, int passes, ThreadPool& pool) {
   double best = 0;
   for (int pass = 0; pass < passes; ++pass) {
     for (int64_t first = 0; first + kPiece <= chunks; first += kPiece) {
+      together.start();
       const auto begin = std::chrono::steady_clock::now();
       pool.parallel_for(kPiece, [&](int64_t chunk) { sum.fetch_add(read_chunk(buffer.data() + (first + chunk) * kChunk)); });
-      best = std::max(best, static_cast<double>(kPiece * kChunk) / seconds_since(begin));
+      best = std::max(best, static_cast<double>(kPiece * kChunk) / together.slowest(seconds_since(begin)));
     }
   }
   return sum.load() == 0 ? 0 : best;
 }
 
-double multiply_add_peak(const Context& context) {
+double multiply_add_peak(const Context& context, const TimedTogether& together) {
   // One tile over and over: its weights and rows stay in the first cache.
   const MatmulPath& path = *matmul_path(context.kernels.vector);
   constexpr int64_t kIn = 128;
@@ -57,6 +58,7 @@ double multiply_add_peak(const Context& context) {
   const TileFn tile = path.tile(WeightFormat::kF32, path.max_rows, 1);
   double best = 1e9;
   for (int repeat = 0; repeat < 20; ++repeat) {
+    together.start();
     const auto begin = std::chrono::steady_clock::now();
     context.pool.parallel_for(context.pool.threads(), [&](int64_t) {
       alignas(64) float weights[kIn * kPanel] = {}, x[kIn * 16] = {}, y[16 * kPanel] = {};
@@ -68,7 +70,7 @@ double multiply_add_peak(const Context& context) {
       args.y_stride = kPanel;
       for (int call = 0; call < kCalls; ++call) tile(args);
     });
-    best = std::min(best, seconds_since(begin));
+    best = std::min(best, together.slowest(seconds_since(begin)));
   }
   return 2.0 * kCalls * static_cast<double>(kIn * kPanel * path.max_rows * context.pool.threads()) / best;
 }

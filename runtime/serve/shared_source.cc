@@ -18,7 +18,7 @@ constexpr auto kIdleSleep = 20ms;
 std::string to_text(const PromptArrivals& arrivals) {
   if (arrivals.prompts.empty() && arrivals.cancelled.empty() && !arrivals.last) return "";
   nlohmann::json prompts = nlohmann::json::array();
-  for (const auto& [index, prompt] : arrivals.prompts) prompts.push_back({index, prompt.ids, prompt.max_new_tokens});
+  for (const auto& [index, prompt] : arrivals.prompts) prompts.push_back({index, prompt.ids, prompt.max_new_tokens, prompt.likeliest()});
   return nlohmann::json{{"prompts", prompts}, {"cancelled", arrivals.cancelled}, {"last", arrivals.last}}.dump();
 }
 
@@ -31,6 +31,7 @@ PromptArrivals arrivals_from_text(const std::string& text) {
     item.at(0).get_to(index);
     item.at(1).get_to(prompt.ids);
     item.at(2).get_to(prompt.max_new_tokens);
+    prompt.sampling.do_sample = !item.at(3).get<bool>();  // which is what likeliest() says again
   }
   json.at("cancelled").get_to(arrivals.cancelled);
   json.at("last").get_to(arrivals.last);

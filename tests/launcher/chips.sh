@@ -43,7 +43,7 @@ refused "the CPU runs op by op" --device cpu "${prompt[@]}" --dump-hlo "$work/hl
 refused "is not sold as the chips of one host" plan aot --model "$model" --topology v5e:3x3
 refused "--topology: plan aot needs it" plan aot --model "$model"
 refused "2 and --topology v5e:2x2 (4) disagree" plan aot --model "$model" --topology v5e:2x2 --tp 2
-refused "is not a list of lengths" plan aot --model "$model" --topology v5e:1x1 --prefill 1,x
+refused "is not a list of whole numbers" plan aot --model "$model" --topology v5e:1x1 --prefill 1,x
 
 [ $failures = 0 ] && echo "models run on chips"
 exit $((failures > 0))

@@ -5,7 +5,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "runtime/bench_run.h"
 #include "runtime/collectives_inproc.h"
+#include "runtime/step_cost.h"
 #include "tests/runtime/made_checkpoint.h"
 #include "tests/runtime/scripted_engine.h"
 #include "tests/sharding/written_files.h"
@@ -39,7 +41,7 @@ class BenchJson : public WrittenFiles {
 TEST_F(BenchJson, CountsTheBytesOfAStep) {
   Job job;
   job.command = "bench";
-  job.bench_prompt = 20;
+  job.bench_prompts = {20};
   job.bench_new = 8;
   job.bench_json = true;
   testing::internal::CaptureStdout();
@@ -47,15 +49,17 @@ TEST_F(BenchJson, CountsTheBytesOfAStep) {
     const RankModel model = load(communicator);
     ScriptedEngine engine(1, 64, 8);
     const std::atomic<int> none{0};
-    run_bench(job, model, engine, communicator, none);
+    Timeline timeline;
+    run_bench(job, model, engine, communicator, timeline, none);
   });
   const Json report = Json::parse(testing::internal::GetCapturedStdout());
   EXPECT_THAT(keys(report), ElementsAre("runs"));
   ASSERT_EQ(report["runs"].size(), 1u);
   const Json run = report["runs"][0];
   EXPECT_THAT(keys(run), ElementsAre("anonymous_bytes", "bandwidth_ratio", "batch", "bytes_per_token", "collective_ratio",
-                                     "decode_tokens_per_s", "load_s", "new", "prefill_tokens_per_s", "prompt",
-                                     "read_bandwidth_bytes_per_s", "tp_size"));
+                                     "collective_us_per_token", "decode_tokens_per_s", "flops_ratio", "load_s", "new",
+                                     "peak_flops_per_s", "prefill_flops_per_s", "prefill_tokens_per_s", "prompt",
+                                     "read_bandwidth_bytes_per_s", "tp_size", "wait_ratio"));
   EXPECT_EQ(run["tp_size"], 2);
   EXPECT_EQ(run["prompt"], 20);
   EXPECT_EQ(run["new"], 8);
@@ -71,6 +75,35 @@ TEST_F(BenchJson, CountsTheBytesOfAStep) {
                   run["read_bandwidth_bytes_per_s"].get<double>(),
               1e-9);
   EXPECT_EQ(run["collective_ratio"], 0.0);  // this engine has none
+  EXPECT_GT(run["flops_ratio"], 0.0);
+}
+
+TEST_F(BenchJson, OfAPrefillTheHeadCountsOnceAndAttentionWhatIsSeen) {
+  run_ranks(2, [&](Communicator& communicator) {
+    const RankModel model = load(communicator);
+    // Half of q, k, v, o (4 * 64) and of gate, up, down (3 * 48) for each of ten positions, of the head (64) for one; one head
+    // of four features for keys and values, which see five positions each on average.
+    EXPECT_EQ(prefill_flops(model, 10), 2.0 * ((128 + 72) * 10 + 32) + 2.0 * 8 * 10 * 5);
+    EXPECT_EQ(step_weight_bytes(model, communicator.rank()), 4 * ((communicator.rank() == 0 ? 8 : 0) + 32 + 128 + 72 + 24));
+  });
+}
+
+TEST(BenchRun, SharesALongStepAmongTheBatch) {
+  BenchRun run{2, 128, 64, 8};
+  run.bytes_per_token = 1000;
+  run.decode_tokens_per_s = 50;
+  run.read_bandwidth_bytes_per_s = 100000;
+  run.prefill_flops_per_s = 3;
+  run.peak_flops_per_s = 4;
+  EXPECT_EQ(run.bandwidth_ratio(), 0.5);
+  EXPECT_EQ(run.flops_ratio(), 0.75);
+  EXPECT_EQ(BenchRun{}.bandwidth_ratio(), 0.0);
+  EXPECT_EQ(bench_json(bench_runs(bench_json({run, run}))), bench_json({run, run}));
+  const std::string svg = bench_svg({run, run});
+  EXPECT_THAT(svg, testing::StartsWith("<svg xmlns"));
+  EXPECT_THAT(svg, testing::HasSubstr("tp 2, prompt 128, new 64, batch 8"));
+  EXPECT_THAT(svg, testing::HasSubstr("width=\"200.0\" height=\"14\" fill=\"#2f6f9f\""));
+  EXPECT_THAT(bench_table({run}), testing::HasSubstr("  of read bandwidth, %          50\n"));
 }
 
 }  // namespace

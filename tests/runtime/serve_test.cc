@@ -71,11 +71,15 @@ TEST(RequestQueue, EndsEveryAnswerWhenNothingWillBeGenerated) {
 TEST(SharedSource, ArrivalsAreTheSameAsText) {
   EXPECT_EQ(to_text({}), "");
   PromptArrivals arrivals;
-  arrivals.prompts = {{7, {{1, 2}, 5}}};
+  arrivals.prompts = {{7, {{1, 2}, 5}}, {8, {{3}, 4}}};
+  arrivals.prompts[1].second.top_logprobs = 2;
   arrivals.cancelled = {3};
   arrivals.last = true;
   const PromptArrivals read = arrivals_from_text(to_text(arrivals));
-  ASSERT_EQ(read.prompts.size(), 1U);
+  // Ranks that do not sample must know whether all logits are wanted.
+  EXPECT_TRUE(read.prompts.at(0).second.likeliest());
+  EXPECT_FALSE(read.prompts.at(1).second.likeliest());
+  ASSERT_EQ(read.prompts.size(), 2U);
   EXPECT_EQ(read.prompts[0].first, 7U);
   EXPECT_THAT(read.prompts[0].second.ids, ElementsAre(1, 2));
   EXPECT_EQ(read.prompts[0].second.max_new_tokens, 5);
@@ -202,7 +206,8 @@ TEST_F(OpenAi, AMessageMayComeInParts) {
   const ChatPrompt chat("/nowhere", path, "");
   const RequestRules rules{Tokenizer::load(TPRUN_SOURCE_DIR "/examples/tiny"), chat, "tiny", 768, 40, {}, 0};
   const auto read = [&](const std::string& part) {
-    return read_openai_request(R"({"messages":[{"role":"user","content":[{"type":"text","text":"A "},)" + part + "]}]}", true, rules);
+    return read_openai_request(R"({"messages":[{"role":"user","content":[{"type":"text","text":"A "},)" + part + "]}]}", true,
+                               rules);
   };
   EXPECT_EQ(read(R"({"type":"text","text":"chip"})").prompts[0].text, "A chip");
   EXPECT_THROW(read(R"({"type":"image_url","image_url":{"url":"x"}})"), Error);

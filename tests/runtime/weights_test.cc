@@ -26,7 +26,8 @@ float numbered(int64_t t, int64_t i) {
 class WeightsTest : public WrittenFiles {
  protected:
   Weights load(const ParameterTable& table, DType dtype, bool in_place = true, int threads = 1) const {
-    return Weights::load(table, open_checkpoint(dir_), dtype, {LinearLayout::kStored, in_place, threads, {}});
+    return Weights::load(table, open_checkpoint(dir_), dtype,
+                         {LinearLayout::kStored, WeightKind::kStored, in_place, threads, {}});
   }
 
   static Floats values(const ParameterTable& table, const Weights& weights, ParamId id) {

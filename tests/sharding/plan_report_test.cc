@@ -51,6 +51,33 @@ collectives per token: 1 all_gather (1.01 KiB), 4 all_reduce (1.00 KiB)
 )");
 }
 
+TEST(PlanReport, CountsWhatAStepNeedsOfEachChip) {
+  // vocab 320, hidden 64, two layers: q, o 64x64, k, v 32x64, gate, up, down 160x64, halved by two chips; norms whole.
+  const PlanReport two = report({}, 2);
+  const int64_t matrices = 2 * (2 * 64 * 64 + 2 * 32 * 64 + 3 * 160 * 64) / 2 + 320 * 64 / 2;
+  EXPECT_EQ(two.step.flops, 2.0 * static_cast<double>(matrices));
+  EXPECT_EQ(two.step.read_bytes, 2 * (matrices + 5 * 64 + 64));
+  // Five sums of 64 floats, each sent once in two halves both ways, and a gather of 320 floats of which half are sent.
+  EXPECT_EQ(two.step.link_bytes, 5 * 64 * 4 + 320 * 4 / 2);
+  EXPECT_EQ(report({}, 1).step.link_bytes, 0.0);
+}
+
+TEST(Roofline, NamesWhatLimitsAndSaysThatItIsNoMeasurement) {
+  const DeviceLimits limits{"v0", 1e9, 1e12, 1e8};
+  const StepBound reading = step_bound(limits, {4 << 20, 1e9, 1e5});
+  EXPECT_EQ(reading.limited_by(), "reading");
+  EXPECT_EQ(bound_text(reading),
+            "bound on v0 for one sequence, from published numbers and not measured: at most 238 tokens/s, by reading\n"
+            "  each chip per token: reads 4.00 MiB (4.194 ms), 1.00 GFLOP (1.000 ms), sends 97.7 KiB (1.000 ms)\n");
+  EXPECT_EQ(step_bound(limits, {1000, 1e10, 1e5}).limited_by(), "arithmetic");
+  EXPECT_EQ(step_bound(limits, {1000, 1e9, 1e7}).limited_by(), "links");
+}
+
+TEST(Roofline, EveryGenerationWithATopologyHasPublishedNumbers) {
+  for (const char* generation : {"v5e", "v5p", "v6e", "v7"}) EXPECT_NE(published_limits(generation), nullptr) << generation;
+  EXPECT_EQ(published_limits("v3"), nullptr);
+}
+
 TEST(PlanReport, ReplicatedMlpSavesItsCollective) {
   EXPECT_EQ(report({}, 2).totals.at("all_reduce"), (OpTotal{5, 5 * 64 * 4}));
   EXPECT_EQ(report({}, 2, {"layers.*.mlp.*=replicated"}).totals.at("all_reduce"), (OpTotal{3, 3 * 64 * 4}));

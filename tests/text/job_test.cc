@@ -16,6 +16,7 @@ Job full_job() {
   job.plans_dir = "/plans";
   job.tokenizer = "/models/tokenizer.json";
   job.dtype = "bfloat16";
+  job.weights = "int8";
   job.load_format = "copy";
   job.device = "tpu";
   job.pjrt_plugin = "/lib/libtpu.so";
@@ -45,21 +46,25 @@ Job full_job() {
   job.output = "out.jsonl";
   job.output_kept_bytes = 12;
   job.stats = "stats.json";
+  job.trace = "trace.json";
   job.chat_template = "/own.jinja";
   job.system = "be short";
   job.serve = {"0.0.0.0", 80, "key", "tiny", 5, 1000, 2.5};
   job.score_window = 512;
   job.score_stride = 256;
-  job.bench_prompt = 16;
+  job.bench_prompts = {16, 32};
+  job.bench_batches = {1, 8};
+  job.bench_plot = "plot.svg";
+  job.bench_results = "runs.json";
   job.bench_new = 8;
   job.bench_json = true;
   return job;
 }
 
 constexpr char kFullJob[] =
-    R"({"job_version":3,"command":"generate","model_dir":"/models/a b","plan":{"plan":"my.yaml",)"
+    R"({"job_version":4,"command":"generate","model_dir":"/models/a b","plan":{"plan":"my.yaml",)"
     R"("overrides":["layers.*.mlp.up_proj=replicated"],"tied":1},"plans_dir":"/plans","tokenizer":"/models/tokenizer.json",)"
-    R"("dtype":"bfloat16","load_format":"copy","device":"tpu","pjrt_plugin":"/lib/libtpu.so",)"
+    R"("dtype":"bfloat16","weights":"int8","load_format":"copy","device":"tpu","pjrt_plugin":"/lib/libtpu.so",)"
     R"("compile_cache":"/cache","dump_hlo":"/hlo","threads":3,"timeout_s":1.5,)"
     R"("prompts":[{"ids":[1,2,3],"text":"hé\n","max_new_tokens":7,"options":{"sampling":{"do_sample":false,"temperature":1.0,)"
     R"("top_k":0,"top_p":1.0,"min_p":0.0,"repetition_penalty":1.0,"presence_penalty":0.0,"frequency_penalty":0.0,)"
@@ -70,10 +75,11 @@ constexpr char kFullJob[] =
     R"("top_p":0.9,"min_p":0.05,"repetition_penalty":1.1,"presence_penalty":0.2,"frequency_penalty":0.3,)"
     R"("no_repeat_ngram_size":4,"logit_bias":[],"seed":18446744073709551615},"stop":["\n\n"],"ignore_eos":true,)"
     R"("top_logprobs":null},"eos_token_ids":[7,9],"prefix_cache":true,"echo":false,"format":"json","output":"out.jsonl",)"
-    R"("output_kept_bytes":12,"stats":"stats.json","chat_template":"/own.jinja","system":"be short",)"
+    R"("output_kept_bytes":12,"stats":"stats.json","trace":"trace.json","chat_template":"/own.jinja","system":"be short",)"
     R"("serve":{"bind":"0.0.0.0","port":80,"api_key":"key","model_name":"tiny","most_waiting":5,"request_bytes":1000,)"
     R"("request_timeout_s":2.5},)"
-    R"("score_window":512,"score_stride":256,"bench_prompt":16,"bench_new":8,"bench_json":true})";
+    R"("score_window":512,"score_stride":256,"bench_prompts":[16,32],"bench_batches":[1,8],"bench_new":8,)"
+    R"("bench_json":true,"bench_plot":"plot.svg","bench_results":"runs.json"})";
 
 TEST(Job, WritesEveryField) {
   EXPECT_EQ(to_json(full_job()), kFullJob);
@@ -100,9 +106,9 @@ TEST(Job, RefusesAnotherVersion) {
     job_from_json(R"({"job_version":99})");
     FAIL();
   } catch (const Error& e) {
-    EXPECT_EQ(e.text(), "job: version 99 of the job is not 3\n  fix: tprun and tprun-rank must come from the same build");
+    EXPECT_EQ(e.text(), "job: version 99 of the job is not 4\n  fix: tprun and tprun-rank must come from the same build");
   }
-  EXPECT_THROW(job_from_json(R"({"job_version":3})"), Error);
+  EXPECT_THROW(job_from_json(R"({"job_version":4})"), Error);
   EXPECT_THROW(job_from_json(""), Error);
   EXPECT_THROW(job_from_json("[1"), Error);
 }
