@@ -40,7 +40,7 @@ slice() {
 start() {
   local host=$1
   shift
-  JOB_COMPLETION_INDEX=$host timeout 120 "$tprun" --device tpu --pjrt-plugin "$plugin" -n $ranks "$@" \
+  JOB_COMPLETION_INDEX=$host timeout 250 "$tprun" --device tpu --pjrt-plugin "$plugin" -n $ranks "$@" --compile-cache "$work/cache" \
     >"$work/out.$host" 2>"$work/err.$host" </dev/null &
   pod[$host]=$!
 }
@@ -96,7 +96,7 @@ for signal in KILL TERM; do
     export KILL_MARK=$$-$victim-$signal
     start 0 "${long[@]}"
     start 1 "${long[@]}"
-    for i in $(seq 600); do [ "$(wc -c <"$work/out.0")" -gt 20 ] && break; sleep 0.1; done
+    for i in $(seq 2000); do [ "$(wc -c <"$work/out.0")" -gt 20 ] && break; sleep 0.1; done
     [ "$(wc -c <"$work/out.0")" -gt 20 ] || fail "$signal on host $victim: nothing was written"
     for p in $(rank_of "$KILL_MARK"); do
       grep -qzx "RANK=$victim" "/proc/$p/environ" && kill -$signal "$p"
