@@ -143,7 +143,7 @@ refused "plan suggest makes a plan of its own" plan suggest "${model[@]}" --plan
 # A program's environment is what `env` prints, and what a shell has evaluated is kept.
 (
   eval "$("$tprun" env --device cpu -n 2)"
-  "$tprun" --device cpu --allow-run-as-root -n 2 -- sh -c '[ $RANK = 1 ] && echo "$MASTER_ADDR:$MASTER_PORT $WORLD_SIZE" >&2' 2>&1 </dev/null | grep -q "] $MASTER_ADDR:$MASTER_PORT 2$"
+  "$tprun" --device cpu --allow-run-as-root -n 2 -- sh -c '[ $RANK = 0 ] || echo "$MASTER_ADDR:$MASTER_PORT $WORLD_SIZE" >&2' 2>&1 </dev/null | grep -q "] $MASTER_ADDR:$MASTER_PORT 2$"
 ) || fail "an evaluated env is not kept"
 
 # The environment as a shell takes it.
