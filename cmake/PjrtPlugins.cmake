@@ -1,4 +1,4 @@
-# Finds the PJRT plugins that tools/setup.sh installs into the project's venv. Empty where one is missing.
+# Finds the PJRT plugins that tools/setup.sh installs into the project's venv, for the tests. Empty where one is missing.
 #   TPRUN_CPU_PLUGIN      lammps-jax-pjrt-cpu: the fake slice runs over it
 #   TPRUN_CPU_PLUGIN_OLD  xla-cpu-pjrt: the oldest API that tprun accepts
 #   TPRUN_LIBTPU          libtpu: compiles for TPU chips, with or without any

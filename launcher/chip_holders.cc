@@ -11,6 +11,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "sharding/error.h"
+
 namespace tp {
 namespace fs = std::filesystem;
 namespace {
@@ -67,6 +69,21 @@ void find_holders(const std::string& root, std::vector<Chip>& chips) {
       }
     }
   }
+}
+
+std::string holder_text(const ChipHolder& holder) {
+  return "pid " + std::to_string(holder.pid) + " (" + holder.user + "): " + holder.command;
+}
+
+void require_free_chips(const HostChips& host, int ranks) {
+  std::string held;
+  int devices = 0;
+  for (const Chip& chip : host.usable) {
+    if (devices >= ranks) break;
+    devices += chip_generation(chip.generation).devices;
+    if (chip.holder) held += (held.empty() ? "" : "; ") + chip.path + " is held by " + holder_text(*chip.holder);
+  }
+  if (!held.empty()) throw Error("chips", held, "wait for that process or end it; `tprun devices` shows who holds what");
 }
 
 LibtpuLock libtpu_lock(const fs::path& path) {

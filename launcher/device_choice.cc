@@ -6,6 +6,7 @@
 
 #include <filesystem>
 
+#include "launcher/libtpu.h"
 #include "sharding/error.h"
 
 namespace tp {
@@ -32,9 +33,10 @@ DeviceChoice choose_device(const std::string& given, const HostChips& chips, con
   if (given == "cpu") return {"cpu", ""};
   if (given == "tpu") {
     if (usable || plugin_given) return {"tpu", ""};
-    std::string fix = "--device cpu";
+    std::string fix = "--device cpu, or a plugin that brings its own devices: --pjrt-plugin FILE";
     for (const Chip& chip : chips.unusable) fix += "; " + chip.pci + ": " + chip.problem;
-    throw Error("--device", "no usable TPU chip; looked for " + looked_for(host_root), fix);
+    throw Error("--device", "no usable TPU chip; looked for " + looked_for(host_root) + "; PJRT plugin: " + describe_libtpu(),
+                fix);
   }
   if (plugin_given) return {"tpu", "device tpu (--pjrt-plugin)"};
   if (usable) {

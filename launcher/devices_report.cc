@@ -13,10 +13,6 @@ std::string padded(const std::string& text, size_t width) {
   return text + std::string(text.size() < width ? width - text.size() : 1, ' ');
 }
 
-std::string holder_text(const ChipHolder& holder) {
-  return "pid " + std::to_string(holder.pid) + " (" + holder.user + "): " + holder.command;
-}
-
 std::string row(const Chip& chip) {
   const ChipGeneration& generation = chip_generation(chip.generation);
   return padded(chip.generation, 12) + padded(chip.pci, 14) + padded(chip.path, 15) +

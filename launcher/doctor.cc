@@ -121,9 +121,7 @@ Finding look_at_chips(const LaunchSettings& settings, const std::string& root) {
   std::string text = std::to_string(host.usable.size()) + " usable, device " + settings.device.device;
   std::string mend;
   for (const Chip& chip : host.usable) {
-    if (chip.holder)
-      mend += (mend.empty() ? "" : "; ") + chip.path + " is held by pid " + std::to_string(chip.holder->pid) + " (" +
-              chip.holder->user + "): " + chip.holder->command;
+    if (chip.holder) mend += (mend.empty() ? "" : "; ") + chip.path + " is held by " + holder_text(*chip.holder);
   }
   for (const Chip& chip : host.unusable) mend += (mend.empty() ? "" : "; ") + chip.pci + ": " + chip.problem;
   return {"chips", text, mend};
@@ -141,9 +139,7 @@ Finding look_at_lock() {
   const LibtpuLock lock = libtpu_lock();
   if (!lock.exists) return {"lock", "no /tmp/libtpu_lockfile", ""};
   if (!lock.held) return {"lock", "/tmp/libtpu_lockfile is left over and held by nobody: harmless", ""};
-  const std::string who =
-      lock.holder ? "pid " + std::to_string(lock.holder->pid) + " (" + lock.holder->user + "): " + lock.holder->command
-                  : "a process";
+  const std::string who = lock.holder ? holder_text(*lock.holder) : "a process";
   return {"lock", "/tmp/libtpu_lockfile is held by " + who, "wait for that process, or end it; do not remove the file"};
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include "launcher/chip_holders.h"
 #include "launcher/console.h"
 #include "launcher/job_guard.h"
 #include "launcher/job_processes.h"
@@ -123,14 +124,20 @@ void add_store(const LaunchSettings& settings, RankStart& start) {
   start.argv.push_back(std::to_string(settings.timeout_s));
 }
 
-void print_dry_run(const Launch& launch, const std::vector<std::string>& program) {
+// `chip_of`: what libtpu reads on this rank, if tprun sets it.
+void print_dry_run(const Launch& launch, const std::vector<std::string>& program,
+                   const std::function<Environment(int)>& chip_of) {
   const auto print = [](const char* title, const Environment& variables) {
     std::printf("# %s\n", title);
     for (const auto& [name, value] : variables) std::printf("%s=%s\n", name.c_str(), shell_quoted(value).c_str());
   };
   print("environment of mpirun", launch.mpi.env);
   print("environment of every rank", launch.env.common);
-  for (const Environment& rank : launch.env.ranks) print(("environment of rank " + rank.at("RANK")).c_str(), rank);
+  for (size_t local = 0; local < launch.env.ranks.size(); ++local) {
+    Environment rank = launch.env.ranks[local];
+    rank.merge(chip_of(static_cast<int>(local)));
+    print(("environment of rank " + rank.at("RANK")).c_str(), rank);
+  }
   std::printf("# mpirun\n%s\n# each rank\n%s\n", shell_line(launch.mpi.argv).c_str(), shell_line(program).c_str());
 }
 
@@ -140,12 +147,18 @@ int run_on_ranks(const Options& options, const LaunchSettings& settings, const s
                  const std::optional<std::string>& input) {
   const Environment preset = whole_environment();
   require_started_once(preset, settings.place.several);
+  if (settings.device.device == "tpu") require_free_chips(settings.chips, settings.nproc);
   Launch launch = make_launch(options, settings, preset);
+  // A program after `--` brings torch_tpu, which exports these by itself.
+  const bool on_chips = settings.device.device == "tpu" && !options.has_program;
+  const auto chip_of = [&](int local_rank) {
+    return on_chips ? chip_environment(launch.env, preset, local_rank) : Environment();
+  };
   if (options.flag("dry-run")) {
     const std::string runtime_dir = "/dev/shm/tprun-JOB";
     add_mpi_command(options, settings, runtime_dir, launch);
     add_own_variables(preset, settings, runtime_dir, launch);
-    print_dry_run(launch, program);
+    print_dry_run(launch, program, chip_of);
     return 0;
   }
   block_supervised_signals();
@@ -165,14 +178,12 @@ int run_on_ranks(const Options& options, const LaunchSettings& settings, const s
   request.input = input;
   if (first_rank > 0 && !input) request.input = "";  // a program's input is rank 0's
   request.control = launch.control;
-  // A program after `--` brings torch_tpu, which exports these by itself.
-  const bool on_chips = settings.device.device == "tpu" && !options.has_program;
   request.start_of = [&](const std::vector<RankHello>& places, size_t rank) {
     RankStart start{program, launch.env.common, launch.unset, settings.threads};
     Environment place = settings.place.several ? launch.env.ranks[rank] : place_environment(places, rank);
     start.env.merge(place);
     if (settings.place.several && !options.has_program) add_store(settings, start);
-    if (on_chips) start.env.merge(chip_environment(launch.env, preset, places[rank].local_rank));
+    start.env.merge(chip_of(places[rank].local_rank));
     return start;
   };
   for (const std::string& note : launch.env.notes) console.note(note);

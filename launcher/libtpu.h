@@ -1,11 +1,19 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace tp {
 
-// Path of libtpu.so: TPU_LIBRARY_PATH, else the one that the build found in the project's venv. Throws Error when there is
-// none.
+// Patterns of the files that `pip install libtpu` may have left, in the order in which they are tried: the active venv, the
+// project's own, the user's packages, the system's.
+std::vector<std::string> libtpu_places();
+
+// Path of libtpu.so: TPU_LIBRARY_PATH, else the first that a pattern of libtpu_places() matches. Throws Error, with all that
+// was looked for, when there is none.
 std::string find_libtpu();
+
+// What find_libtpu finds or what it says, in one line: for who looks for chips.
+std::string describe_libtpu();
 
 }  // namespace tp

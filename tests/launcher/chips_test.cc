@@ -144,6 +144,38 @@ TEST(LibtpuLock, OfTheDeadIsToldFromThatOfTheLiving) {
   EXPECT_TRUE(std::filesystem::exists(path));  // it is never taken away
 }
 
+TEST(Chips, ThatAreHeldAreRefusedWithTheirHolders) {
+  MadeUpHost host;
+  host.add_chips(4, "0x0063");
+  host.add_process(4711, std::string("python\0train.py\0", 16), "/dev/vfio/0");
+  host.add_process(4712, std::string("sleep\09\0", 8), "/dev/vfio/3");
+  const auto refusal_of = [&](int ranks) -> std::string {
+    try {
+      require_free_chips(find_chips(host.root()), ranks);
+    } catch (const Error& error) {
+      return error.text();
+    }
+    return "free";
+  };
+  const std::string fix = "\n  fix: wait for that process or end it; `tprun devices` shows who holds what";
+  EXPECT_EQ(refusal_of(1), "chips: /dev/vfio/0 is held by pid 4711 (root): python train.py" + fix);
+  EXPECT_EQ(refusal_of(4),
+            "chips: /dev/vfio/0 is held by pid 4711 (root): python train.py; /dev/vfio/3 is held by pid 4712 (root): sleep 9" +
+                fix);
+}
+
+TEST(DeviceChoice, WithoutChipsTellsWhatItLookedFor) {
+  MadeUpHost empty;
+  setenv("TPU_LIBRARY_PATH", "/nowhere/libtpu.so", 1);
+  const std::string refused = choice("tpu", find_chips(empty.root()));
+  unsetenv("TPU_LIBRARY_PATH");
+  EXPECT_EQ(refused,
+            "--device: no usable TPU chip; looked for /r/sys/bus/pci/devices with vendor 0x1ae0 and device v4 0x005e, v5p 0x0062, "
+            "v5e 0x0063, v6e 0x006f, v7 0x0076, whose iommu_group N has /r/dev/vfio/N; /r/dev/accel*; PJRT plugin: "
+            "TPU_LIBRARY_PATH: no such file: /nowhere/libtpu.so\n"
+            "  fix: --device cpu, or a plugin that brings its own devices: --pjrt-plugin FILE");
+}
+
 TEST(DeviceChoice, IsTpuWhereChipsAreAndNeverChangesWhatWasSaid) {
   MadeUpHost empty, host, odd;
   host.add_chips(4, "0x005e");
