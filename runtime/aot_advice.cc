@@ -11,6 +11,7 @@ namespace {
 
 // Memory limits of the compiler, bytes of one device; a report of the topology itself wins over it.
 int64_t known_limit(const std::string& generation) {
+  if (generation == "v4") return 32745971712;
   if (generation == "v5e") return 16909334528;
   if (generation == "v6e") return 33546041344;
   if (generation == "v5p") return 102786660352;
@@ -69,7 +70,7 @@ std::string aot_advice(const AotRequest& request, const AotReport& report, int64
   const int64_t batch = largest(report.batch, [&](int64_t n) { return fixed + n * per_slot <= limit; });
   if (batch > 0) ways.push_back("a smaller batch: --batch " + std::to_string(batch));
   if (ways.empty()) {
-    for (const char* generation : {"v6e", "v5p", "v7"}) {
+    for (const char* generation : {"v6e", "v4", "v5p", "v7"}) {
       if (generation == report.topology.generation) continue;
       const AotTopology* other = roomier(request, report, generation, work_bytes);
       if (other != nullptr) ways.push_back("other chips: --topology " + other->name);
@@ -78,7 +79,7 @@ std::string aot_advice(const AotRequest& request, const AotReport& report, int64
   std::string text;
   for (const std::string& way : ways) text += (text.empty() ? "" : "; ") + way;
   if (!text.empty()) return text;
-  return "no topology of one host holds " + gigabytes(report.weights_bytes) + " of weights and " +
+  return "no topology holds " + gigabytes(report.weights_bytes) + " of weights and " +
          gigabytes(report.cache_bytes) + " of cache on each of its devices";
 }
 

@@ -115,7 +115,8 @@ AotReport run_aot(const AotRequest& request, const Progress& progress) {
   report.cache_bytes = bytes.caches;
 
   prepare_environment(report.topology);
-  const PjrtTopology topology(PjrtPlugin::load(request.libtpu), report.topology.libtpu_name);
+  const PjrtTopology topology(PjrtPlugin::load(request.libtpu), report.topology.libtpu_name,
+                              static_cast<size_t>(report.topology.devices));
   for (const HloProgram& program : programs) {
     if (!request.dump_hlo.empty()) dump(program, request.dump_hlo);
     progress("compiling " + program.name + " for " + report.topology.name);

@@ -1,5 +1,7 @@
 #include "runtime/aot_topology.h"
 
+#include <algorithm>
+
 #include "sharding/error.h"
 
 namespace tp {
@@ -17,18 +19,50 @@ std::string listed(const std::string& generation) {
   return some.empty() ? all : some;
 }
 
+// A generation's sizes from one chip to the largest slice, with its devices per chip and how libtpu calls it.
+struct Generation {
+  std::string name, libtpu_name, accelerator;
+  int devices_per_chip = 1;
+  int accelerator_unit = 1;  // what the number in TPU_ACCELERATOR_TYPE counts, of a chip
+  std::vector<std::string> sizes;
+};
+
+const std::vector<Generation>& generations() {
+  static const std::vector<std::string> squares = {"1x1", "2x2", "2x4", "4x4", "4x8", "8x8", "8x16", "16x16"};
+  static const std::vector<std::string> cubes = {"1x1x1", "1x2x1", "2x2x1", "2x2x2", "2x2x4", "2x4x4", "4x4x4", "4x4x8"};
+  static const std::vector<Generation> all = {
+      {"v4", "v4", "v4", 1, 2, cubes},          {"v5e", "v5e", "v5litepod", 1, 1, squares},
+      {"v5p", "v5p", "v5p", 1, 2, cubes},       {"v6e", "v6e", "v6e", 1, 1, squares},
+      {"v7", "tpu7x", "tpu7x", 2, 2, cubes},
+  };
+  return all;
+}
+
+int chips_of(const std::string& size) {
+  int chips = 1;
+  for (size_t at = 0; at < size.size();) {
+    const size_t end = std::min(size.find('x', at), size.size());
+    chips *= std::stoi(size.substr(at, end - at));
+    at = end + 1;
+  }
+  return chips;
+}
+
 }  // namespace
 
 const std::vector<AotTopology>& aot_topologies() {
-  static const std::vector<AotTopology> table = {
-      {"v5e:1x1", "v5e", 1, "v5e:1x1", "v5litepod-1"}, {"v5e:2x2", "v5e", 4, "v5e:2x2", "v5litepod-4"},
-      {"v5e:2x4", "v5e", 8, "v5e:2x4", "v5litepod-8"}, {"v6e:1x1", "v6e", 1, "v6e:1x1", "v6e-1"},
-      {"v6e:2x2", "v6e", 4, "v6e:2x2", "v6e-4"},       {"v6e:2x4", "v6e", 8, "v6e:2x4", "v6e-8"},
-      {"v5p:1x1x1", "v5p", 1, "v5p:1x1x1", "v5p-2"},   {"v5p:1x2x1", "v5p", 2, "v5p:1x2x1", "v5p-4"},
-      {"v5p:2x2x1", "v5p", 4, "v5p:2x2x1", "v5p-8"},   {"v5p:2x2x2", "v5p", 8, "v5p:2x2x2", "v5p-16"},
-      {"v7:1x1x1", "v7", 2, "tpu7x:1x1x1", "tpu7x-2"}, {"v7:1x2x1", "v7", 4, "tpu7x:1x2x1", "tpu7x-4"},
-      {"v7:2x2x1", "v7", 8, "tpu7x:2x2x1", "tpu7x-8"},
-  };
+  static const std::vector<AotTopology> table = [] {
+    std::vector<AotTopology> rows;
+    for (const Generation& generation : generations()) {
+      for (const std::string& size : generation.sizes) {
+        const int chips = chips_of(size);
+        rows.push_back({generation.name + ":" + size, generation.name, chips * generation.devices_per_chip,
+                        generation.libtpu_name + ":" + size,
+                        generation.accelerator + "-" + std::to_string(chips * generation.accelerator_unit)});
+      }
+    }
+    return rows;
+  }();
   return table;
 }
 
@@ -37,7 +71,7 @@ const AotTopology& aot_topology(const std::string& name) {
   for (const AotTopology& topology : aot_topologies()) {
     if (topology.name == plain) return topology;
   }
-  throw Error("--topology", "`" + name + "` is not sold as the chips of one host",
+  throw Error("--topology", "`" + name + "` is no slice that is sold",
               "one of: " + listed(plain.substr(0, plain.find(':'))));
 }
 

@@ -5,7 +5,7 @@
 
 namespace tp {
 
-// Chips of one host as they are sold, and how libtpu's compiler calls them.
+// Chips as they are sold, of one host or a slice of several, and how libtpu's compiler calls them.
 struct AotTopology {
   std::string name;         // as on the command line: "v5e:2x2"
   std::string generation;   // "v5e"
@@ -14,6 +14,7 @@ struct AotTopology {
   std::string accelerator;  // value of TPU_ACCELERATOR_TYPE
 };
 
+// By generation, smaller ones first.
 const std::vector<AotTopology>& aot_topologies();
 // Throws Error, listing the generation's topologies, for one that nobody sells. "tpu7x" means v7.
 const AotTopology& aot_topology(const std::string& name);

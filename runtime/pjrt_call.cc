@@ -41,6 +41,15 @@ void pjrt_drop(const PjrtPlugin& plugin, PJRT_Error* error) noexcept {
   plugin.api().PJRT_Error_Destroy(&args);
 }
 
+PJRT_Program stablehlo_program(std::string& text) {
+  auto program = pjrt_args<PJRT_Program>();
+  program.code = text.data();
+  program.code_size = text.size();
+  program.format = "mlir";
+  program.format_size = 4;
+  return program;
+}
+
 PJRT_Buffer_Type pjrt_type(DType dtype) {
   switch (dtype) {
     case DType::kF64:

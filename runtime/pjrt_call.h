@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "pjrt/pjrt_c_api.h"
 #include "runtime/pjrt_plugin.h"
 #include "sharding/dtype.h"
@@ -33,5 +35,8 @@ void pjrt_release(const PjrtPlugin& plugin, Function* PJRT_Api::*function, Args&
 }
 
 PJRT_Buffer_Type pjrt_type(DType dtype);
+
+// StableHLO text as the API takes it. `text` must outlive the result; the API wants it writable and leaves it alone.
+PJRT_Program stablehlo_program(std::string& text);
 
 }  // namespace tp

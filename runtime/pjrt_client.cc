@@ -103,12 +103,8 @@ PjrtBuffer PjrtClient::to_device(const void* data, DType dtype, const std::vecto
 }
 
 PjrtProgram PjrtClient::compile(const std::string& text) const {
-  auto program = pjrt_args<PJRT_Program>();
-  std::string code = text;  // the API wants it writable
-  program.code = code.data();
-  program.code_size = code.size();
-  program.format = "mlir";
-  program.format_size = 4;
+  std::string code = text;
+  PJRT_Program program = stablehlo_program(code);
   std::vector<int64_t> ids;
   for (const PjrtDevice& device : devices_) ids.push_back(device.id);
   const std::string options = replica_compile_options(ids);

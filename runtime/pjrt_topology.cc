@@ -8,7 +8,8 @@
 
 namespace tp {
 
-PjrtTopology::PjrtTopology(std::shared_ptr<const PjrtPlugin> plugin, const std::string& name) : plugin_(std::move(plugin)) {
+PjrtTopology::PjrtTopology(std::shared_ptr<const PjrtPlugin> plugin, const std::string& name, size_t devices_wanted)
+    : plugin_(std::move(plugin)) {
   static constexpr std::array<int64_t, 3> kOneChipPerProcess = {1, 1, 1};
   static constexpr std::string_view kBounds = "chips_per_host_bounds";
   auto option = pjrt_args<PJRT_NamedValue>();
@@ -33,14 +34,17 @@ PjrtTopology::PjrtTopology(std::shared_ptr<const PjrtPlugin> plugin, const std::
     auto id = pjrt_args<PJRT_DeviceDescription_Id_Args>();
     id.device_description = devices.descriptions[i];
     pjrt_call(*plugin_, &PJRT_Api::PJRT_DeviceDescription_Id, id, "PJRT_DeviceDescription_Id");
-    device_ids_.push_back(id.id);
     auto attributes = pjrt_args<PJRT_DeviceDescription_Attributes_Args>();
     attributes.device_description = devices.descriptions[i];
     pjrt_call(*plugin_, &PJRT_Api::PJRT_DeviceDescription_Attributes, attributes, "PJRT_DeviceDescription_Attributes");
+    int64_t core = 0;
     for (size_t k = 0; k < attributes.num_attributes; ++k) {
       const PJRT_NamedValue& value = attributes.attributes[k];
-      if (std::string_view(value.name, value.name_size) == "device_memory_bytes_limit") memory_limit_bytes_ = value.int64_value;
+      const std::string_view attribute(value.name, value.name_size);
+      if (attribute == "device_memory_bytes_limit") memory_limit_bytes_ = value.int64_value;
+      if (attribute == "core_on_chip") core = value.int64_value;
     }
+    if (core == 0 || devices.num_descriptions <= devices_wanted) device_ids_.push_back(id.id);
   }
 }
 
@@ -52,12 +56,8 @@ PjrtTopology::~PjrtTopology() {
 }
 
 PjrtExecutable PjrtTopology::compile(const std::string& text, size_t replicas) const {
-  auto program = pjrt_args<PJRT_Program>();
-  std::string code = text;  // the API wants it writable
-  program.code = code.data();
-  program.code_size = code.size();
-  program.format = "mlir";
-  program.format_size = 4;
+  std::string code = text;
+  PJRT_Program program = stablehlo_program(code);
   const std::vector<int64_t> ids(device_ids_.begin(), device_ids_.begin() + static_cast<std::ptrdiff_t>(replicas));
   const std::string options = replica_compile_options(ids);
   auto args = pjrt_args<PJRT_Compile_Args>();

@@ -15,8 +15,9 @@ namespace tp {
 // Chips that need not be here: what a plugin can compile for.
 class PjrtTopology {
  public:
-  // `name` as the plugin spells it ("v5e:2x2"); one process per chip. Throws Error with the plugin's words for a bad name.
-  PjrtTopology(std::shared_ptr<const PjrtPlugin> plugin, const std::string& name);
+  // `name` as the plugin spells it ("v5e:2x2"); one process per chip. Where the plugin shows more devices than `devices`, as
+  // libtpu does for v4, those of each chip's first core are taken. Throws Error with the plugin's words for a bad name.
+  PjrtTopology(std::shared_ptr<const PjrtPlugin> plugin, const std::string& name, size_t devices);
   PjrtTopology(const PjrtTopology&) = delete;
   PjrtTopology& operator=(const PjrtTopology&) = delete;
   ~PjrtTopology();

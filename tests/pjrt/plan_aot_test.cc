@@ -1,0 +1,111 @@
+// `plan aot`: what libtpu says of a model's programs against our own count, done here by hand from the published shapes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/fake_slice/rank_process.h"
+
+namespace tp {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::StartsWith;
+
+constexpr int64_t kBf16 = 2, kF32 = 4, kI32 = 4;
+
+struct Shapes {
+  int64_t vocab, hidden, layers, heads, kv_heads, head_dim, intermediate;
+
+  // Bytes of one of `tp` ranks.
+  int64_t weights(int64_t tp) const {
+    const int64_t attention = (2 * heads + 2 * kv_heads) * head_dim / tp * hidden;
+    const int64_t mlp = 3 * intermediate / tp * hidden;
+    return kBf16 * (2 * vocab / tp * hidden + layers * (attention + mlp + 2 * hidden) + hidden);
+  }
+  int64_t cache(int64_t tp, int64_t positions) const {
+    return kBf16 * layers * 2 * (kv_heads / tp) * positions * head_dim;
+  }
+  // ids, start and length; cos and sin of half a head per position.
+  int64_t decode_inputs() const { return 3 * kI32 + 2 * kF32 * head_dim / 2; }
+};
+
+constexpr Shapes kLlama8{128256, 4096, 32, 32, 8, 128, 14336};
+constexpr Shapes kLlama70{128256, 8192, 80, 64, 8, 128, 28672};
+
+struct AotRun {
+  int code = 0;
+  std::string said;
+  nlohmann::json report;
+};
+
+AotRun plan_aot(const std::string& model, const std::vector<std::string>& more,
+                const std::map<std::string, std::string>& environment = {}) {
+  std::vector<std::string> words{TPRUN,    "plan", "aot", "--model", TPRUN_SOURCE_DIR "/tests/fixtures/" + model + "/config.json",
+                                 "--json"};
+  words.insert(words.end(), more.begin(), more.end());
+  RankProcess process(words, environment);
+  AotRun run{.code = process.wait(500s), .said = process.output()};
+  const size_t begin = run.said.find("{\"topology\"");
+  if (begin != std::string::npos) run.report = nlohmann::json::parse(run.said.substr(begin, run.said.find('\n', begin) - begin));
+  return run;
+}
+
+class PlanAot : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (std::string(LIBTPU).empty()) GTEST_SKIP() << "libtpu is not installed in the project's venv";
+  }
+};
+
+TEST_F(PlanAot, ArgumentsOfLlama8AreWeightsCacheAndInputs) {
+  const AotRun run = plan_aot("llama-3.1-8b", {"--topology", "v5e:2x2", "--cache-len", "2048", "--prefill", "100"});
+  ASSERT_EQ(run.code, 0) << run.said;
+  const int64_t weights = kLlama8.weights(4), cache = kLlama8.cache(4, 2048);
+  EXPECT_EQ(weights, 4015529984);
+  EXPECT_EQ(cache, 67108864);
+  EXPECT_EQ(run.report["weights_bytes"], weights);
+  EXPECT_EQ(run.report["cache_bytes"], cache);
+  EXPECT_EQ(run.report["tp_size"], 4);
+  ASSERT_EQ(run.report["programs"].size(), 2U);
+  for (const auto& program : run.report["programs"]) {
+    SCOPED_TRACE(program["name"].get<std::string>());
+    const auto own = static_cast<double>(weights + cache + kLlama8.decode_inputs());
+    EXPECT_NEAR(program["argument_bytes"].get<double>(), own, own / 1000);
+    EXPECT_EQ(program["alias_bytes"], cache);
+    EXPECT_GT(program["peak_bytes"], program["argument_bytes"]);
+    EXPECT_EQ(program["limit_bytes"], 16909334528);
+    // The embedding, and two sums in each layer; the head's parts are gathered.
+    EXPECT_EQ(program["collectives"]["all_reduce"]["count"], 65);
+    EXPECT_EQ(program["collectives"]["all_gather"]["count"], 1);
+  }
+  EXPECT_EQ(run.report["programs"][0]["name"], "prefill_128");
+  EXPECT_EQ(run.report["programs"][0]["collectives"]["all_reduce"]["bytes"], 65 * 128 * 4096 * kF32);
+  EXPECT_EQ(run.report["programs"][1]["name"], "decode");
+  EXPECT_EQ(run.report["programs"][1]["collectives"]["all_gather"]["bytes"], 128256 * kF32);
+  EXPECT_EQ(run.report["fits"], true);
+}
+
+// A chip of v5e has 15.75 GiB; nothing is compiled to know that 33 do not fit.
+TEST_F(PlanAot, OfLlama70OnFourChipsIsRefusedWithTheFigure) {
+  const AotRun run = plan_aot("llama-3.3-70b", {"--topology", "v5e:2x2", "--cache-len", "2048", "--prefill", "100"});
+  ASSERT_EQ(run.code, 2) << run.said;
+  const nlohmann::json& decode = run.report["programs"][1];
+  EXPECT_EQ(decode["argument_bytes"], kLlama70.weights(4) + kLlama70.cache(4, 2048) + kLlama70.decode_inputs());
+  EXPECT_EQ(decode["argument_bytes"], 35446604300);
+  EXPECT_EQ(decode["limit_bytes"], 16909334528);
+  EXPECT_EQ(decode["refusal"], "its arguments alone are larger than the memory of a device");
+  EXPECT_EQ(run.report["fits"], false);
+  EXPECT_THAT(run.report["advice"].get<std::string>(), StartsWith("other chips: --topology v6e:2x4"));
+}
+
+TEST(PlanAotAlone, WithoutLibtpuSaysHowToGetIt) {
+  const AotRun run = plan_aot("llama-3.1-8b", {"--topology", "v5e:2x2"}, {{"TPU_LIBRARY_PATH", "/nowhere/libtpu.so"}});
+  EXPECT_EQ(run.code, 2);
+  EXPECT_EQ(run.said,
+            "tprun: error: TPU_LIBRARY_PATH: no such file: /nowhere/libtpu.so\n"
+            "  fix: pip install libtpu; or give its file: --pjrt-plugin FILE\n");
+}
+
+}  // namespace
+}  // namespace tp
