@@ -176,10 +176,10 @@ void refuse_misplaced(const Options& options) {
     throw Error("--resume", "goes on with a file of JSON lines", "--input FILE.jsonl --format json --output FILE");
 }
 
-// Chips run compiled programs, the CPU runs op by op.
+// Whole programs are what chips run unless told otherwise; the CPU runs op by op.
 void refuse_for_device(const Options& options, const std::string& device) {
-  if (device == "tpu" && options.flag("disable-compile"))
-    throw Error("--disable-compile", "chips run compiled programs only", "leave it out, or --device cpu, which runs op by op");
+  if (options.flag("disable-compile") && options.given("dump-hlo"))
+    throw Error("--dump-hlo", "with --disable-compile there are no whole programs", "leave one of them out");
   if (device == "tpu" && options.given("weights"))
     throw Error("--weights", "chips take weights as they are stored", "leave it out, or --device cpu");
   for (const char* option : {"compile-cache", "dump-hlo"}) {
@@ -216,6 +216,7 @@ CheckedJob make_job(const Options& options, const LaunchSettings& launch) {
   if (job.device == "tpu") job.pjrt_plugin = launch.pjrt_plugin.empty() ? find_libtpu() : launch.pjrt_plugin;
   job.compile_cache = absolute(options.text("compile-cache"));
   job.dump_hlo = absolute(options.text("dump-hlo"));
+  job.disable_compile = options.flag("disable-compile");
   job.threads = launch.threads;
   job.timeout_s = launch.timeout_s;
   job.max_new_tokens = checked.settings.max_new_tokens;

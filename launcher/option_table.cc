@@ -253,7 +253,7 @@ std::vector<OptionRow> generate_rows() {
        {},
        ""},
       {"batch", kCount, kG, kJob, "N", "", "1; of a file and of serve 8", "prompts in flight", {}, ""},
-      {"disable-compile", kFlag, kG, kJob, "", "", "", "run op by op", {}, ""},
+      {"disable-compile", kFlag, kG, kJob, "", "", "", "chips: run op by op, to find what fails; the CPU always does", {}, ""},
       {"compile-cache", kText, kG, kJob, "DIR", "", "", "keep compiled programs in DIR", {}, ""},
       {"dump-hlo", kText, kG, kJob, "DIR", "", "", "write the programs' StableHLO to DIR", {}, ""},
       {"prefix-cache",

@@ -6,15 +6,14 @@
 #include "runtime/batch_check.h"
 #include "runtime/decoder.h"
 #include "runtime/device_tensors.h"
+#include "runtime/ops_by_op.h"
+#include "runtime/program_runner.h"
 #include "runtime/program_store.h"
-#include "runtime/rope.h"
 #include "runtime/stablehlo_program.h"
 #include "sharding/error.h"
 
 namespace tp {
 namespace {
-
-using Kind = HloInput::Kind;
 
 // Parameters with the same memory on this rank, by the address of their data.
 std::vector<ParamId> shared_storage(const RankModel& model) {
@@ -32,14 +31,15 @@ class CompiledEngine : public Engine {
   CompiledEngine(const std::vector<const RankModel*>& models, std::shared_ptr<const PjrtClient> client,
                  Communicator& communicator, const CompiledEngineOptions& options)
       : model_(*models[0]),
-        client_(client),
-        communicator_(communicator),
         slots_(options.slots),
         cache_len_(options.cache_len),
         decoder_(model_.config, model_.table, model_.weights.dtype()),
         source_{model_.config, model_.table, decoder_, shared_storage(model_), model_.weights.dtype(), model_.plan.tp_size},
         tensors_(client, models, source_.storage),
-        store_(client, ProgramCache(options.compile_cache, options.warn), options.dump_hlo) {}
+        store_(client, ProgramCache(options.compile_cache, options.warn), options.dump_hlo),
+        runner_(model_, client, tensors_, store_, communicator) {
+    if (options.op_by_op) ops_.emplace(source_, runner_);
+  }
 
   Logits forward(const Batch& batch, LogitsWanted wanted) override {
     check_batch(batch, model_.config.vocab_size, slots_, cache_len_);
@@ -84,7 +84,7 @@ class CompiledEngine : public Engine {
       all.length[slot] = 1;
       all.total[slot] = batch.total[row];
     }
-    const std::vector<float> data = run(decode_program(), all);
+    const std::vector<float> data = ops_ ? run_by_op(all, LogitsWanted::kLast) : run(decode_program(), all);
     Logits logits{batch.rows, 1, model_.config.vocab_size, {}};
     for (int32_t slot : batch.slot) {
       const auto begin = data.begin() + slot * logits.vocab;
@@ -109,62 +109,37 @@ class CompiledEngine : public Engine {
       one.length = {batch.length[r]};
       one.slot = {batch.slot[r]};
       one.total = {batch.total[r]};
-      const std::vector<float> data = run(prefill_program(bucket, wanted), one);
+      const std::vector<float> data = ops_ ? run_by_op(one, wanted) : run(prefill_program(bucket, wanted), one);
       std::copy_n(data.begin(), (all ? length : 1) * logits.vocab, logits.at(row, 0));
     }
     return logits;
   }
 
-  // Executes on all devices of this process; the first device's result.
+  // The first device's result of one call.
   std::vector<float> run(const HloProgram& program, const Batch& batch) {
-    const PjrtProgram& executable = store_.executable(program);
-    const size_t devices = client_->addressable_devices().size();
-    std::vector<std::vector<PjrtBuffer>> call(devices);
-    PjrtArguments arguments(devices);
-    for (size_t d = 0; d < devices; ++d) {
-      call[d].reserve(program.inputs.size());
-      for (const HloInput& input : program.inputs) {
-        const bool resident = input.kind == Kind::kParameter || input.kind == Kind::kCacheK || input.kind == Kind::kCacheV;
-        arguments[d].push_back(resident ? &tensors_.at(d, input) : &call[d].emplace_back(upload(input, batch, d)));
-      }
-    }
-    PjrtResults results = executable.execute(arguments);
-    for (size_t d = 0; d < devices; ++d) {
-      for (size_t i = 0; i < program.caches.size(); ++i) tensors_.replace(d, program.caches[i], std::move(results[d][i + 1]));
-    }
-    for (const auto& [name, total] : program.collectives) communicator_.add_counts(name, total.count, total.bytes);
-    std::vector<float> data(static_cast<size_t>(program.result.size_bytes()) / sizeof(float));
-    results[0][0].to_host(data.data(), program.result.size_bytes());
+    return on_host(runner_.run(program, batch), program.result);
+  }
+
+  std::vector<float> run_by_op(const Batch& batch, LogitsWanted wanted) {
+    ops_->begin({.rows = batch.rows, .width = batch.width, .slots = slots_, .cache_len = cache_len_}, batch);
+    const Value logits = decoder_.forward(*ops_, wanted);
+    return on_host(OpByOp::buffers(logits), OpByOp::type(logits));
+  }
+
+  static std::vector<float> on_host(const DeviceBuffers& buffers, const HloType& type) {
+    std::vector<float> data(static_cast<size_t>(type.size_bytes()) / sizeof(float));
+    buffers[0].to_host(data.data(), type.size_bytes());
     return data;
   }
 
-  PjrtBuffer upload(const HloInput& input, const Batch& batch, size_t device) const {
-    const auto send = [&](const void* data) { return client_->to_device(data, input.type.dtype, input.type.dims, device); };
-    switch (input.kind) {
-      case Kind::kIds:
-        return send(batch.ids.data());
-      case Kind::kStart:
-        return send(batch.start.data());
-      case Kind::kLength:
-        return send(batch.length.data());
-      case Kind::kSlot:
-        return send(batch.slot.data());
-      default: {
-        const RopeConfig& rope = model_.config.ropes[static_cast<size_t>(input.index)];
-        const RopeTable table = rope_table(rope, model_.config.max_position_embeddings, batch.width, batch.start, batch.total);
-        return send(input.kind == Kind::kCos ? table.cos.data() : table.sin.data());
-      }
-    }
-  }
-
   const RankModel& model_;
-  std::shared_ptr<const PjrtClient> client_;
-  Communicator& communicator_;
   int64_t slots_, cache_len_;
   Decoder decoder_;
   TraceSource source_;
   DeviceTensors tensors_;
   ProgramStore store_;
+  ProgramRunner runner_;
+  std::optional<OpByOp> ops_;  // with op_by_op
   mutable std::optional<HloProgram> decode_program_;
   std::map<std::pair<int64_t, LogitsWanted>, HloProgram> prefill_programs_;
 };

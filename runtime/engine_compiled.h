@@ -17,6 +17,7 @@ struct CompiledEngineOptions {
   int64_t cache_len = 0;
   std::string compile_cache;  // --compile-cache: directory; empty = none
   std::string dump_hlo;       // --dump-hlo: directory; empty = none
+  bool op_by_op = false;      // --disable-compile: a program per operation (ops_by_op.h)
   ProgramCache::Warn warn;
 };
 

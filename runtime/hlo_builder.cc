@@ -230,13 +230,21 @@ Hlo HloBuilder::dot(const Hlo& x, const Hlo& y, const std::vector<int64_t>& x_ba
 }
 
 Hlo HloBuilder::gather_rows(const Hlo& table, const Hlo& indices) {
-  const HloType type{table.type.dtype, {indices.dim(0), indices.dim(1), table.dim(1)}};
-  return emit(
-      "\"stablehlo.gather\"(" + table.name + ", " + indices.name +
-          ") {dimension_numbers = #stablehlo.gather<offset_dims = [2], collapsed_slice_dims = [0], start_index_map = [0], "
-          "index_vector_dim = 2>, indices_are_sorted = false, slice_sizes = array<i64: 1, " +
-          std::to_string(table.dim(1)) + ">} : (" + table.type.text() + ", " + indices.type.text() + ") -> " + type.text(),
-      type);
+  HloType type{table.type.dtype, indices.type.dims};
+  const auto index_dims = static_cast<int64_t>(indices.type.dims.size());
+  std::vector<int64_t> offset_dims;
+  std::string sizes = "1";
+  for (size_t i = 1; i < table.type.dims.size(); ++i) {
+    offset_dims.push_back(static_cast<int64_t>(type.dims.size()));
+    type.dims.push_back(table.dim(i));
+    sizes += ", " + std::to_string(table.dim(i));
+  }
+  return emit("\"stablehlo.gather\"(" + table.name + ", " + indices.name +
+                  ") {dimension_numbers = #stablehlo.gather<offset_dims = " + list(offset_dims) +
+                  ", collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = " + std::to_string(index_dims) +
+                  ">, indices_are_sorted = false, slice_sizes = array<i64: " + sizes + ">} : (" + table.type.text() + ", " +
+                  indices.type.text() + ") -> " + type.text(),
+              type);
 }
 
 Hlo HloBuilder::dynamic_slice(const Hlo& x, const std::vector<Hlo>& starts, const std::vector<int64_t>& sizes) {

@@ -71,7 +71,7 @@ class HloBuilder {
   // Batch dimensions come first in the result, then x's free ones, then y's. Float32 operands are multiplied in full precision.
   Hlo dot(const Hlo& x, const Hlo& y, const std::vector<int64_t>& x_batch, const std::vector<int64_t>& y_batch, int64_t x_dim,
           int64_t y_dim, DType result);
-  // Rows of a [rows, features] table: indices [a, b] -> [a, b, features]. Indices must be in range.
+  // Rows of a [rows, ...] table: indices [a, b] -> [a, b, ...]. Indices must be in range.
   Hlo gather_rows(const Hlo& table, const Hlo& indices);
   // `starts` are int32 scalars; out of range ones are moved into it.
   Hlo dynamic_slice(const Hlo& x, const std::vector<Hlo>& starts, const std::vector<int64_t>& sizes);

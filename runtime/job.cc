@@ -80,6 +80,7 @@ void job_fields(JobType& job, Field&& field) {
   field("pjrt_plugin", job.pjrt_plugin);
   field("compile_cache", job.compile_cache);
   field("dump_hlo", job.dump_hlo);
+  field("disable_compile", job.disable_compile);
   field("threads", job.threads);
   field("timeout_s", job.timeout_s);
   field("prompts", job.prompts);

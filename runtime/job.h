@@ -38,6 +38,7 @@ struct Job {
   std::string pjrt_plugin;    // --device tpu: path of the plugin that runs the chips
   std::string compile_cache;  // directory of compiled programs; empty = none
   std::string dump_hlo;       // directory for the programs' text; empty = none
+  bool disable_compile = false;  // run op by op, as the CPU always does
   int threads = 1;
   double timeout_s = 0;
 

@@ -66,7 +66,8 @@ std::unique_ptr<Engine> make_engine(const Job& job, const RankModel& model, Comm
   options.slots = slots(job);
   options.cache_len = cache_len(job);
   options.compile_cache = job.compile_cache;
-  if (communicator.rank() == 0) options.dump_hlo = job.dump_hlo;  // every rank has the same text
+  options.dump_hlo = job.dump_hlo;
+  options.op_by_op = job.disable_compile;
   options.warn = [rank = communicator.rank()](const std::string& text) {
     std::fprintf(stderr, "tprun: rank %d: %s\n", rank, text.c_str());
   };

@@ -106,7 +106,15 @@ class StableHloOps : public Ops {
     Hlo experts;  // int32 [rows, width, top_k]
     Hlo weights;  // float32, the same shape
   };
+  // This rank's experts; a bias that the family has not is left empty.
+  struct ExpertWeights {
+    Hlo gate_up, gate_bias;  // [experts_local, 2 * intermediate, hidden], [experts_local, 2 * intermediate]
+    Hlo down, down_bias;     // [experts_local, hidden, intermediate], [experts_local, hidden]
+  };
   Routing route(const Hlo& x, const MoeSpec& spec);
+  // The weighted sum over each position's experts, float32 [rows, width, hidden].
+  Hlo all_experts(const Hlo& x, const Routing& routing, const ExpertWeights& weights, const MoeSpec& spec);
+  Hlo chosen_experts(const Hlo& x, const Routing& routing, const ExpertWeights& weights, const MoeSpec& spec);
   Hlo expert_gate(const Hlo& gate_up, const MoeSpec& spec);
   Hlo expert_bias(ParamId id, int64_t experts_local);
 

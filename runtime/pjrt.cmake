@@ -18,7 +18,7 @@ tp_library(tp_stablehlo
 
 # tp_compiled: the engine that compiles that text and runs it on a plugin's devices.
 tp_library(tp_compiled
-  SOURCES device_tensors.cc engine_compiled.cc program_cache.cc program_store.cc
+  SOURCES device_tensors.cc engine_compiled.cc ops_by_op.cc program_cache.cc program_runner.cc program_store.cc
   LINK tp_stablehlo tp_pjrt)
 
 # tprun-aot: the same programs, compiled for chips that are not here.

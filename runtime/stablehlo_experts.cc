@@ -137,20 +137,51 @@ Value StableHloOps::moe(const Value& x, const MoeSpec& spec) {
     }
   }
 
-  // All experts for all positions; those that a position did not choose have weight 0 for it.
-  const std::vector<int64_t> dims{from.dim(0), from.dim(1), experts};
-  const HloType indices{DType::kI32, {dims[0], dims[1], spec.config->top_k, experts}};
+  const int64_t chosen = from.dim(0) * from.dim(1) * spec.config->top_k;
+  const Hlo sum = chosen <= experts ? chosen_experts(from, routing, {gate_up, gate_bias, down, down_bias}, spec)
+                                    : all_experts(from, routing, {gate_up, gate_bias, down, down_bias}, spec);
+  return spec.split == MoeSpec::Split::kNone ? rounded(sum) : std::make_shared<Hlo>(sum);
+}
+
+// All experts for all positions; those that a position did not choose have weight 0 for it.
+Hlo StableHloOps::all_experts(const Hlo& x, const Routing& routing, const ExpertWeights& weights, const MoeSpec& spec) {
+  const std::vector<int64_t> dims{x.dim(0), x.dim(1), weights.gate_up.dim(0)};
+  const HloType indices{DType::kI32, {dims[0], dims[1], spec.config->top_k, dims[2]}};
   const Hlo chosen = hlo_.compare("EQ", hlo_.iota(indices, 3), over_last(hlo_, routing.experts, indices));
   const HloType spread{DType::kF32, indices.dims};
-  const Hlo weights =
+  const Hlo shares =
       hlo_.reduce("add", hlo_.select(chosen, over_last(hlo_, routing.weights, spread), hlo_.constant(0, spread)), 2, 0);
-  Hlo hidden = hlo_.dot(from, gate_up, {}, {}, 2, 2, DType::kF32);  // [rows, width, experts, 2 * intermediate]
-  if (spec.gate_up_bias != kNoParam) hidden = hlo_.binary("add", hidden, hlo_.broadcast(gate_bias, {2, 3}, hidden.type.dims));
-  Hlo mixed = hlo_.dot(expert_gate(hidden, spec), down, {2}, {0}, 3, 2, DType::kF32);  // [experts, rows, width, hidden]
-  if (spec.down_bias != kNoParam) mixed = hlo_.binary("add", mixed, hlo_.broadcast(down_bias, {0, 3}, mixed.type.dims));
-  const Hlo by_expert = hlo_.broadcast(hlo_.transpose(weights, {2, 0, 1}), {0, 1, 2}, mixed.type.dims);
-  const Hlo sum = hlo_.reduce("add", hlo_.binary("multiply", mixed, by_expert), 0, 0);
-  return spec.split == MoeSpec::Split::kNone ? rounded(sum) : std::make_shared<Hlo>(sum);
+  Hlo hidden = hlo_.dot(x, weights.gate_up, {}, {}, 2, 2, DType::kF32);  // [rows, width, experts, 2 * intermediate]
+  if (spec.gate_up_bias != kNoParam)
+    hidden = hlo_.binary("add", hidden, hlo_.broadcast(weights.gate_bias, {2, 3}, hidden.type.dims));
+  // [experts, rows, width, hidden]
+  Hlo mixed = hlo_.dot(expert_gate(hidden, spec), weights.down, {2}, {0}, 3, 2, DType::kF32);
+  if (spec.down_bias != kNoParam)
+    mixed = hlo_.binary("add", mixed, hlo_.broadcast(weights.down_bias, {0, 3}, mixed.type.dims));
+  const Hlo by_expert = hlo_.broadcast(hlo_.transpose(shares, {2, 0, 1}), {0, 1, 2}, mixed.type.dims);
+  return hlo_.reduce("add", hlo_.binary("multiply", mixed, by_expert), 0, 0);
+}
+
+// Each choice of each position with the weights of its expert alone: where the choices are fewer than the experts this reads
+// less. A choice of another rank's expert reads the nearest own one and gets weight 0.
+Hlo StableHloOps::chosen_experts(const Hlo& x, const Routing& routing, const ExpertWeights& weights, const MoeSpec& spec) {
+  const int64_t top_k = spec.config->top_k, choices = x.dim(0) * x.dim(1) * top_k, hidden_size = x.dim(2);
+  const Hlo experts = hlo_.reshape(routing.experts, {choices});
+  const Hlo first = hlo_.constant(0, experts.type);
+  const Hlo last = hlo_.constant(static_cast<double>(weights.gate_up.dim(0) - 1), experts.type);
+  const Hlo own = hlo_.binary("and", hlo_.compare("GE", experts, first), hlo_.compare("LE", experts, last));
+  const Hlo index = hlo_.binary("minimum", hlo_.binary("maximum", experts, first), last);
+  Hlo shares = hlo_.reshape(routing.weights, {choices});
+  shares = hlo_.select(own, shares, hlo_.constant(0, shares.type));
+
+  const Hlo repeated = hlo_.broadcast(x, {0, 1, 3}, {x.dim(0), x.dim(1), top_k, hidden_size});
+  const Hlo inputs = hlo_.reshape(repeated, {choices, hidden_size});
+  Hlo hidden = hlo_.dot(inputs, hlo_.gather_rows(weights.gate_up, index), {0}, {0}, 1, 2, DType::kF32);
+  if (spec.gate_up_bias != kNoParam) hidden = hlo_.binary("add", hidden, hlo_.gather_rows(weights.gate_bias, index));
+  Hlo mixed = hlo_.dot(expert_gate(hidden, spec), hlo_.gather_rows(weights.down, index), {0}, {0}, 1, 2, DType::kF32);
+  if (spec.down_bias != kNoParam) mixed = hlo_.binary("add", mixed, hlo_.gather_rows(weights.down_bias, index));
+  mixed = hlo_.binary("multiply", mixed, over_last(hlo_, shares, mixed.type));
+  return hlo_.reduce("add", hlo_.reshape(mixed, {x.dim(0), x.dim(1), top_k, hidden_size}), 2, 0);
 }
 
 }  // namespace tp

@@ -38,9 +38,11 @@ grep -lq stablehlo "$work/hlo"/* || fail "--dump-hlo wrote nothing"
 timeout 120 "$tprun" "${chips[@]}" -n 2 score --model "$model" --prompt "A chip is" >"$work/out" 2>"$work/err" </dev/null || fail "score: code $?"
 grep -q '"nll"' "$work/out" || fail "score"
 
-refused "chips run compiled programs only" "${chips[@]}" "${prompt[@]}" --disable-compile
+timeout 120 "$tprun" "${chips[@]}" -n 2 "${prompt[@]}" --disable-compile >"$work/tpu" 2>"$work/err" </dev/null || fail "op by op: code $?"
+cmp -s "$work/cpu" "$work/tpu" || fail "op by op: another text than on the CPU: $(cat "$work/tpu")"
+refused "with --disable-compile there are no whole programs" "${chips[@]}" "${prompt[@]}" --disable-compile --dump-hlo "$work/hlo"
 refused "the CPU runs op by op" --device cpu "${prompt[@]}" --dump-hlo "$work/hlo"
-refused "is not sold as the chips of one host" plan aot --model "$model" --topology v5e:3x3
+refused "is no slice that is sold" plan aot --model "$model" --topology v5e:3x3
 refused "--topology: plan aot needs it" plan aot --model "$model"
 refused "2 and --topology v5e:2x2 (4) disagree" plan aot --model "$model" --topology v5e:2x2 --tp 2
 refused "is not a list of whole numbers" plan aot --model "$model" --topology v5e:1x1 --prefill 1,x
