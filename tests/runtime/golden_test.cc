@@ -8,15 +8,14 @@
 #include "runtime/engine_eager.h"
 #include "runtime/generate.h"
 #include "sharding/error.h"
-#include "sharding/families.h"
 #include "tests/runtime/golden_case.h"
+#include "tests/runtime/golden_run.h"
 
 namespace tp {
 namespace {
 
 constexpr int64_t kCacheLen = 96;
 constexpr int kNewTokens = 24;
-constexpr const char* kPlansDir = TPRUN_SOURCE_DIR "/plans";
 
 // gtest's own macros are not for other threads; ranks collect what is wrong here.
 class Failures {
@@ -67,13 +66,6 @@ void compare_tokens(const std::vector<int32_t>& got, const std::vector<int32_t>&
     return;
   }
 }
-
-struct GoldenRun {
-  std::string dtype;
-  int tp_size;
-  std::vector<std::string> overrides;
-  TiedWeights tied = TiedWeights::kUntie;
-};
 
 RankModel load(const GoldenCase& golden, const GoldenRun& run, Communicator& communicator) {
   ModelRequest request;
@@ -171,27 +163,6 @@ std::string run_bfloat16(const GoldenCase& golden, const GoldenRun& run) {
   return failures.text();
 }
 
-// The style of the query projection in the default plan of a case.
-Style default_q_style(const ModelConfig& config) {
-  const ResolvedPlan plan = resolve_plan(load_plan({}, config, kPlansDir), config, 1);
-  for (const PlannedModule& planned : plan.modules)
-    if (planned.module.role == Role::kQ) return planned.style;
-  return Style::kReplicated;
-}
-
-// The ways to run a case over `tp_size` ranks: its default plan; where that splits KV heads that do not divide, attention whole
-// on every rank and KV heads shared by ranks.
-std::vector<GoldenRun> runs_of(const ModelConfig& config, const std::string& dtype, int tp_size) {
-  if (config.num_kv_heads % tp_size == 0 || default_q_style(config) != Style::kColwise) return {{dtype, tp_size, {}}};
-  std::vector<std::string> whole;
-  const std::string_view output = find_family(config.model_type)->names.o;
-  for (const std::string_view name : {std::string_view("self_attn.q_proj"), std::string_view("self_attn.k_proj"),
-                                      std::string_view("self_attn.v_proj"), output})
-    whole.push_back("layers.*." + std::string(name) + "=replicated_with_grad_allreduce");
-  return {{dtype, tp_size, whole},
-          {dtype, tp_size, {"layers.*.self_attn.k_proj=kv_replicated", "layers.*.self_attn.v_proj=kv_replicated"}}};
-}
-
 class Goldens : public testing::TestWithParam<std::filesystem::path> {
  protected:
   void expect_all(const std::string& dtype, std::string (*run_case)(const GoldenCase&, const GoldenRun&)) {
@@ -220,19 +191,7 @@ TEST_P(Goldens, Bfloat16WithinTolerance) {
   expect_all("bfloat16", run_bfloat16);
 }
 
-std::vector<std::filesystem::path> known_cases() {
-  std::vector<std::filesystem::path> cases;
-  for (const auto& path : golden_cases()) {
-    try {
-      load_model_config(path);
-      cases.push_back(path);
-    } catch (const Error&) {
-    }
-  }
-  return cases;
-}
-
-INSTANTIATE_TEST_SUITE_P(Models, Goldens, testing::ValuesIn(known_cases()),
+INSTANTIATE_TEST_SUITE_P(Models, Goldens, testing::ValuesIn(golden_cases()),
                          [](const auto& instance) { return instance.param.filename().string(); });
 
 }  // namespace
