@@ -8,6 +8,8 @@
 #include "launcher/doctor.h"
 #include "launcher/env_report.h"
 #include "launcher/help.h"
+#include "launcher/kernel_commands.h"
+#include "launcher/kernel_options.h"
 #include "launcher/launch_job.h"
 #include "launcher/launch_settings.h"
 #include "launcher/make_job.h"
@@ -67,6 +69,7 @@ int run_model(const Options& options) {
       std::fprintf(stderr, "tprun: %s = %s\n", name.c_str(), value.c_str());
   }
   if (checked.job.command == "generate" && checked.job.prompts.empty()) return 0;  // --resume found it complete
+  if (!checked.job.kernels.empty() && !kernels_fit(checked.job, settings.world_size())) return kExitRefused;
   const std::string job = to_json(checked.job);
   const std::vector<std::string> worker = {own_program("tprun-rank").string()};
   if (options.command == "chat" && !options.flag("dry-run"))
@@ -84,6 +87,7 @@ int run_command(const Options& options) {
   if (options.command == "completion") return print(completion_script(options.action));
   if (options.command == "devices") return print_devices(options);
   if (options.command == "env") return print_env(options);
+  if (options.command == "kernels") return run_kernels(options);
   if (options.command == "plan") return run_plan(options);
   if (options.command == "doctor") return print_findings(examine_host(options));
   if (options.command == "tokenize") return tokenize(options);

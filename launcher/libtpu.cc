@@ -48,6 +48,14 @@ std::string find_libtpu() {
   throw Error("libtpu", "was not found; looked for TPU_LIBRARY_PATH (not set)" + looked_for, fix);
 }
 
+std::string libtpu_version(const std::string& path) {
+  const std::filesystem::path file(path);
+  if (file.filename() != "libtpu.so") return "";
+  const std::string notes = first_match((file.parent_path().parent_path() / "libtpu-*.dist-info").string());
+  const size_t begin = notes.rfind("libtpu-") + 7, end = notes.rfind(".dist-info");
+  return notes.empty() ? "" : notes.substr(begin, end - begin);
+}
+
 std::string describe_libtpu() {
   try {
     return find_libtpu();

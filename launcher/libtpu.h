@@ -13,6 +13,9 @@ std::vector<std::string> libtpu_places();
 // was looked for, when there is none.
 std::string find_libtpu();
 
+// Version of a libtpu.so as pip notes it beside the package ("0.0.52"); empty for another plugin or where nothing tells.
+std::string libtpu_version(const std::string& path);
+
 // What find_libtpu finds or what it says, in one line: for who looks for chips.
 std::string describe_libtpu();
 

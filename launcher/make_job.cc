@@ -5,6 +5,7 @@
 
 #include "launcher/checked_model.h"
 #include "launcher/count_list.h"
+#include "launcher/kernel_options.h"
 #include "launcher/libtpu.h"
 #include "launcher/options_environment.h"
 #include "launcher/program_path.h"
@@ -182,7 +183,7 @@ void refuse_for_device(const Options& options, const std::string& device) {
     throw Error("--dump-hlo", "with --disable-compile there are no whole programs", "leave one of them out");
   if (device == "tpu" && options.given("weights"))
     throw Error("--weights", "chips take weights as they are stored", "leave it out, or --device cpu");
-  for (const char* option : {"compile-cache", "dump-hlo"}) {
+  for (const char* option : {"compile-cache", "dump-hlo", "kernels"}) {
     if (device == "cpu" && options.given(option))
       throw Error("--" + std::string(option), "the CPU runs op by op, without compiled programs", "leave it out");
   }
@@ -236,6 +237,8 @@ CheckedJob make_job(const Options& options, const LaunchSettings& launch) {
   settle_windows(options, job);
   add_prompts(options, model.config, checked);
   settle_cache(options, model.config, checked);
+  if (job.device == "tpu") job.kernels = kernel_sources(options);
+  check_packages(job.kernels, job.pjrt_plugin);
   if (options.flag("resume")) {
     const size_t kept = keep_finished_lines(job);
     if (kept > 0) checked.notes.push_back("--resume: " + std::to_string(kept) + " lines of " + job.output + " are kept");

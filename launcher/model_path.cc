@@ -19,25 +19,39 @@ fs::path hub_cache() {
   return fs::path(environment("HOME").value_or("/")) / ".cache" / "huggingface" / "hub";
 }
 
-fs::path cached_model(const std::string& name) {
+// `where` is the option that names it.
+fs::path cached_repository(const std::string& name, const std::string& where) {
   const size_t slash = name.find('/');
   const fs::path repo = hub_cache() / ("models--" + name.substr(0, slash) + "--" + name.substr(slash + 1));
   const std::string fix = "download it first (`hf download " + name + "`), or give its directory";
   std::error_code ignored;
   if (!fs::exists(repo / "refs" / "main", ignored)) {
-    throw Error("--model", name + " is neither a directory nor in the Hugging Face cache (looked for " + repo.string() + ")",
+    throw Error(where, name + " is neither a directory nor in the Hugging Face cache (looked for " + repo.string() + ")",
                 fix);
   }
   std::string revision = read_text_file(repo / "refs" / "main", kLongestRef);
   std::erase_if(revision, [](char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; });
   const fs::path snapshot = repo / "snapshots" / revision;
   if (revision.empty() || !fs::is_directory(snapshot, ignored)) {
-    throw Error("--model", "the Hugging Face cache has no files of " + name + " (looked for " + snapshot.string() + ")", fix);
+    throw Error(where, "the Hugging Face cache has no files of " + name + " (looked for " + snapshot.string() + ")", fix);
   }
   return snapshot;
 }
 
+// org/name
+bool is_repository_name(const std::string& name) {
+  return std::count(name.begin(), name.end(), '/') == 1 && name.front() != '/' && name.front() != '.' && name.back() != '/';
+}
+
 }  // namespace
+
+std::string resolve_kernels(const std::string& package, const std::string& where) {
+  std::error_code ignored;
+  if (package.empty()) throw Error(where, "is empty", "give the directory of a kernel package");
+  if (fs::is_directory(package, ignored)) return fs::absolute(package).string();
+  if (is_repository_name(package)) return cached_repository(package, where).string();
+  throw Error(where, "no such directory: " + package, "give the directory of a kernel package, or org/name");
+}
 
 fs::path resolve_model(const std::string& model, bool file_allowed) {
   if (model.empty()) throw Error("--model", "is needed", "--model DIR, or --model org/name");
@@ -47,9 +61,7 @@ fs::path resolve_model(const std::string& model, bool file_allowed) {
     if (file_allowed) return model;
     throw Error("--model", model + " is a file", "give the directory that holds config.json and the weights");
   }
-  const bool name =
-      std::count(model.begin(), model.end(), '/') == 1 && model.front() != '/' && model.front() != '.' && model.back() != '/';
-  if (name) return cached_model(model);
+  if (is_repository_name(model)) return cached_repository(model, "--model");
   throw Error("--model", "no such directory: " + model, "give the directory that holds config.json and the weights");
 }
 

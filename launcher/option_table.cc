@@ -157,7 +157,7 @@ std::vector<OptionRow> model_rows() {
       {"tp", kCount, kG, kLauncher, "N", "", "--nproc-per-node, else the devices of --topology", "tp_size of `plan`", {}, ""},
       {"topology", kText, kG, kLauncher, "NAME", "", "", "plan: chips of one host, such as v5e:2x2", {}, ""},
       {"prefill", kText, kG, kLauncher, "128,512", "", "every bucket of the cache", "plan aot: prompt lengths", {}, ""},
-      {"kernels", kText, kG, kJob, "DIR", "", "", "kernels for the chips", {}, "this version has no kernels"},
+      {"kernels", kTexts, kG, kBoth, "DIR|org/name", "", "", "kernel package for the chips (repeatable; docs/kernels.md)", {}, ""},
   };
 }
 
@@ -369,6 +369,7 @@ const std::vector<CommandRow>& command_table() {
       {"devices", {}, false, "TPU chips of this host", ""},
       {"env", {}, false, "launch environment as shell assignments", ""},
       {"plan", {"check", "show", "suggest", "aot"}, false, "prove, print or choose how weights are split", ""},
+      {"kernels", {"list", "check"}, false, "what kernel packages replace; prove them", ""},
       {"tokenize", {}, false, "texts to ids and back", ""},
       {"doctor", {}, false, "what this host would trip over", ""},
       {"completion", {"bash", "zsh"}, false, "shell completion, to be evaluated", ""},

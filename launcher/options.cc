@@ -139,6 +139,8 @@ class OptionParser {
     options_.command = word;
     size_t used = 1;
     if (!command->actions.empty()) used += take_action(*command);
+    // The packages are what the command is about.
+    for (; options_.command == "kernels" && used < words_.size(); ++used) seen_["kernels"].push_back(words_[used]);
     if (words_.size() > used) {
       throw Error(words_[used], "unexpected word after `" + word + "`", "a value follows its option: --prompt \"…\"");
     }

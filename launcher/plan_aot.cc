@@ -1,17 +1,12 @@
 #include "launcher/plan_aot.h"
 
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 
+#include "launcher/aot_child.h"
 #include "launcher/checked_model.h"
 #include "launcher/count_list.h"
 #include "launcher/device_choice.h"
+#include "launcher/kernel_options.h"
 #include "launcher/libtpu.h"
 #include "launcher/model_path.h"
 #include "launcher/plan_tp_size.h"
@@ -44,50 +39,16 @@ AotRequest request_of(const Options& options) {
   } else {
     request.libtpu = find_libtpu();
   }
+  request.kernels = kernel_sources(options);
   return request;
-}
-
-// Runs the program with this text as its standard input; the status as waitpid gives it.
-int run_with_input(const std::string& program, const std::string& input) {
-  int ends[2];
-  if (pipe(ends) != 0) throw Error(program, std::string("pipe: ") + std::strerror(errno));
-  const pid_t parent = getpid(), child = fork();
-  if (child < 0) throw Error(program, std::string("fork: ") + std::strerror(errno));
-  if (child == 0) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) _exit(1);
-    dup2(ends[0], 0);
-    close(ends[0]);
-    close(ends[1]);
-    execl(program.c_str(), program.c_str(), static_cast<char*>(nullptr));
-    _exit(127);
-  }
-  close(ends[0]);
-  ::signal(SIGPIPE, SIG_IGN);  // a child that ended early tells by its status
-  size_t written = 0;
-  while (written < input.size()) {
-    const ssize_t n = write(ends[1], input.data() + written, input.size() - written);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) break;
-    written += static_cast<size_t>(n);
-  }
-  close(ends[1]);
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  return status;
 }
 
 }  // namespace
 
 int plan_aot(const Options& options) {
   const AotRequest request = request_of(options);
-  const int status = run_with_input(own_program("tprun-aot").string(), to_json(request));
-  if (WIFSIGNALED(status)) {
-    throw Error("plan aot", "the compiler ended by signal " + std::to_string(WTERMSIG(status)),
-                "the lines above may tell why; " + request.libtpu + " must be libtpu");
-  }
-  return WEXITSTATUS(status);
+  if (!request.kernels.empty()) check_packages(request.kernels, request.libtpu);
+  return run_aot_child(request);
 }
 
 }  // namespace tp

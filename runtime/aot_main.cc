@@ -4,20 +4,42 @@
 #include <iostream>
 #include <iterator>
 
+#include "runtime/aot_kernels.h"
 #include "runtime/aot_plan.h"
 #include "runtime/aot_report.h"
 #include "sharding/error.h"
+
+namespace {
+
+void print(const std::string& out) {
+  std::fwrite(out.data(), 1, out.size(), stdout);
+  std::fflush(stdout);
+}
+
+int run(const tp::AotRequest& request) {
+  const auto progress = [](const std::string& step) { std::fprintf(stderr, "tprun: %s\n", step.c_str()); };
+  switch (request.task) {
+    case tp::AotRequest::Task::kTrace:
+      tp::trace_with_kernels(request);
+      return 0;
+    case tp::AotRequest::Task::kKernels:
+      print(tp::compile_kernels(request, progress));
+      return 0;
+    case tp::AotRequest::Task::kPlan:
+      break;
+  }
+  const tp::AotReport report = tp::run_aot(request, progress);
+  print(request.json ? tp::aot_json(report) : tp::aot_table(report));
+  return report.fits ? 0 : tp::kExitRefused;
+}
+
+}  // namespace
 
 int main() {
   try {
     const std::string text(std::istreambuf_iterator<char>(std::cin), {});
     const tp::AotRequest request = tp::aot_request_from_json(text);
-    const tp::AotReport report =
-        tp::run_aot(request, [](const std::string& step) { std::fprintf(stderr, "tprun: %s\n", step.c_str()); });
-    const std::string out = request.json ? tp::aot_json(report) : tp::aot_table(report);
-    std::fwrite(out.data(), 1, out.size(), stdout);
-    std::fflush(stdout);
-    return report.fits ? 0 : tp::kExitRefused;
+    return run(request);
   } catch (const tp::Error& error) {
     std::fprintf(stderr, "tprun: error: %s\n", error.text().c_str());
     return tp::kExitRefused;

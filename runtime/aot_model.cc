@@ -25,7 +25,8 @@ DType dtype_of(const AotRequest& request, const ModelConfig& config, const std::
 
 }  // namespace
 
-AotModel::AotModel(const AotRequest& request, int tp_size) : config_(load_model_config(request.model)) {
+AotModel::AotModel(const AotRequest& request, int tp_size, const std::string& platform)
+    : config_(load_model_config(request.model)) {
   const std::optional<Checkpoint> checkpoint = checkpoint_of(request.model);
   const bool head_stored = checkpoint ? has_lm_head(*checkpoint, module_tree(config_)) : !config_.tie_word_embeddings;
   plan_ = resolve_plan(load_or_suggest_plan(request.plan, config_, request.plans_dir, tp_size, head_stored), config_, tp_size);
@@ -33,11 +34,12 @@ AotModel::AotModel(const AotRequest& request, int tp_size) : config_(load_model_
   const DType dtype = dtype_of(request, config_, checkpoint);
   table_ = std::make_unique<ParameterTable>(plan_, config_, 0);
   decoder_ = std::make_unique<Decoder>(config_, *table_, dtype);
-  source_.reset(new TraceSource{config_, *table_, *decoder_, tied_storage(config_, *table_), dtype, tp_size});
+  source_.reset(new TraceSource{config_, *table_, *decoder_, tied_storage(config_, *table_), dtype, tp_size,
+                                std::make_shared<KernelSet>(request.kernels, platform)});
 }
 
-HloProgram AotModel::prefill(int64_t bucket, int64_t batch, int64_t cache_len) const {
-  return trace_prefill(*source_, bucket, batch, cache_len, LogitsWanted::kLast);
+HloProgram AotModel::prefill(int64_t bucket, int64_t batch, int64_t cache_len, LogitsWanted wanted) const {
+  return trace_prefill(*source_, bucket, batch, cache_len, wanted);
 }
 
 HloProgram AotModel::decode(int64_t batch, int64_t cache_len) const {

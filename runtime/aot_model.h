@@ -15,10 +15,10 @@ namespace tp {
 // A model as one device of a job of `tp_size` ranks holds it, without any weights: what its programs are traced from.
 class AotModel {
  public:
-  // Throws Error for a config or plan that the model cannot run with.
-  AotModel(const AotRequest& request, int tp_size);
+  // Throws Error for a config, a plan or kernels that the model cannot run with.
+  AotModel(const AotRequest& request, int tp_size, const std::string& platform = "tpu");
 
-  HloProgram prefill(int64_t bucket, int64_t batch, int64_t cache_len) const;
+  HloProgram prefill(int64_t bucket, int64_t batch, int64_t cache_len, LogitsWanted wanted = LogitsWanted::kLast) const;
   HloProgram decode(int64_t batch, int64_t cache_len) const;
 
   const ModelConfig& config() const { return config_; }

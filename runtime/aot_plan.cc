@@ -16,7 +16,8 @@ namespace {
 
 using Progress = std::function<void(const std::string&)>;
 
-// What libtpu must find in its environment to compile without a chip (docs/tpu.md). Values that are set win.
+}  // namespace
+
 void prepare_environment(const AotTopology& topology) {
   const std::pair<const char*, std::string> variables[] = {
       {"TPU_SKIP_MDS_QUERY", "1"},
@@ -27,6 +28,8 @@ void prepare_environment(const AotTopology& topology) {
   };
   for (const auto& [name, value] : variables) setenv(name, value.c_str(), /*overwrite=*/0);
 }
+
+namespace {
 
 std::vector<int64_t> buckets_of(const AotRequest& request, int64_t cache_len) {
   if (request.prefill.empty()) return prefill_buckets(cache_len);
@@ -57,7 +60,7 @@ bool is_out_of_memory(const Error& error) {
 }
 
 AotProgram compile(const HloProgram& program, const PjrtTopology& topology, int tp_size) {
-  AotProgram result{.name = program.name, .collectives = program.collectives};
+  AotProgram result{.name = program.name, .collectives = program.collectives, .kernel_calls = program.kernel_calls};
   result.limit_bytes = topology.memory_limit_bytes();
   result.argument_bytes = argument_bytes(program).all;
   if (result.argument_bytes > result.limit_bytes) {
@@ -80,6 +83,26 @@ AotProgram compile(const HloProgram& program, const PjrtTopology& topology, int 
   }
   result.compile_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return result;
+}
+
+std::vector<HloProgram> programs_of(const AotModel& model, const std::vector<int64_t>& buckets, const AotReport& report) {
+  std::vector<HloProgram> programs;
+  for (int64_t bucket : buckets) programs.push_back(model.prefill(bucket, report.batch, report.cache_len));
+  programs.push_back(model.decode(report.batch, report.cache_len));
+  return programs;
+}
+
+// With kernels: what the same programs need without any.
+void add_built_in(const AotRequest& request, const std::vector<int64_t>& buckets, const PjrtTopology& topology,
+                  const Progress& progress, AotReport& report) {
+  AotRequest plain = request;
+  plain.kernels.clear();
+  const std::vector<HloProgram> programs = programs_of(AotModel(plain, report.tp_size), buckets, report);
+  for (size_t i = 0; i < programs.size(); ++i) {
+    progress("compiling " + programs[i].name + " without kernels");
+    const AotProgram built_in = compile(programs[i], topology, report.tp_size);
+    if (built_in.compiled) report.programs[i].built_in = {built_in.temp_bytes, built_in.peak_bytes};
+  }
 }
 
 // Memory besides the arguments that the programs need, as far as they were compiled.
@@ -107,9 +130,7 @@ AotReport run_aot(const AotRequest& request, const Progress& progress) {
   report.batch = request.batch;
   report.cache_len = request.cache_len == 0 ? model.config().max_position_embeddings : request.cache_len;
   const std::vector<int64_t> buckets = buckets_of(request, report.cache_len);
-  std::vector<HloProgram> programs;
-  for (int64_t bucket : buckets) programs.push_back(model.prefill(bucket, report.batch, report.cache_len));
-  programs.push_back(model.decode(report.batch, report.cache_len));
+  const std::vector<HloProgram> programs = programs_of(model, buckets, report);
   const ArgumentBytes bytes = argument_bytes(programs.back());
   report.weights_bytes = bytes.weights;
   report.cache_bytes = bytes.caches;
@@ -123,6 +144,7 @@ AotReport run_aot(const AotRequest& request, const Progress& progress) {
     report.programs.push_back(compile(program, topology, report.tp_size));
     report.fits = report.fits && report.programs.back().compiled;
   }
+  if (!request.kernels.empty()) add_built_in(request, buckets, topology, progress, report);
   if (!report.fits) report.advice = aot_advice(request, report, work_bytes(report));
   return report;
 }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,9 @@
 
 namespace tp {
 
+// Sets what libtpu must find in its environment to compile without a chip (docs/tpu.md). Values that are set win.
+void prepare_environment(const AotTopology& topology);
+
 // One program compiled for one device of the topology.
 struct AotProgram {
   std::string name;
@@ -20,6 +24,11 @@ struct AotProgram {
   int64_t argument_bytes = 0, output_bytes = 0, temp_bytes = 0, alias_bytes = 0, peak_bytes = 0, limit_bytes = 0;
   double compile_s = 0;
   std::map<std::string, HloCollective> collectives;  // of one execution, counted in the program's text
+  std::map<std::string, int64_t> kernel_calls;       // of one execution, by package
+  struct Work {
+    int64_t temp_bytes = 0, peak_bytes = 0;
+  };
+  std::optional<Work> built_in;  // with kernels: what the same program needs without
 };
 
 struct AotReport {

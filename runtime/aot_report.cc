@@ -47,6 +47,20 @@ std::string aligned(const std::vector<Row>& rows) {
   return out;
 }
 
+// "decode: 65 calls of rms_norm; temporaries 1.2 MB, peak 3.0 MB (built in: 2.0 MB, 4.0 MB)"; empty without kernels.
+std::string kernels_line(const AotProgram& program) {
+  std::string calls;
+  for (const auto& [name, count] : program.kernel_calls)
+    calls += (calls.empty() ? "" : ", ") + std::to_string(count) + " calls of " + name;
+  if (calls.empty()) return "";
+  std::string line = program.name + ": " + calls + "; temporaries " + gigabytes(program.temp_bytes) + ", peak " +
+                     gigabytes(program.peak_bytes);
+  if (program.built_in) {
+    line += " (built in: " + gigabytes(program.built_in->temp_bytes) + ", " + gigabytes(program.built_in->peak_bytes) + ")";
+  }
+  return line + "\n";
+}
+
 }  // namespace
 
 std::string aot_json(const AotReport& report) {
@@ -68,6 +82,9 @@ std::string aot_json(const AotReport& report) {
     for (const auto& [name, total] : program.collectives) {
       entry["collectives"][name] = {{"count", total.count}, {"bytes", total.bytes}};
     }
+    if (!program.kernel_calls.empty()) entry["kernels"] = program.kernel_calls;
+    if (program.built_in)
+      entry["built_in"] = {{"temp_bytes", program.built_in->temp_bytes}, {"peak_bytes", program.built_in->peak_bytes}};
     if (!program.refusal.empty()) entry["refusal"] = program.refusal;
     json["programs"].push_back(entry);
   }
@@ -91,6 +108,7 @@ std::string aot_table(const AotReport& report) {
                     seconds(program.compile_s), collective(program, "all_reduce"), collective(program, "all_gather")});
   }
   out += aligned(rows) + "\n";
+  for (const AotProgram& program : report.programs) out += kernels_line(program);
   for (const AotProgram& program : report.programs) {
     if (!program.compiled) out += program.name + " does not fit: " + program.refusal + "\n";
   }

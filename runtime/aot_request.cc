@@ -25,6 +25,9 @@ void fields(Request& request, Field&& field) {
   field("prefill", request.prefill);
   field("json", request.json);
   field("dump_hlo", request.dump_hlo);
+  field("kernels", request.kernels);
+  field("task", request.task);
+  field("all_logits", request.all_logits);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/kernel_source.h"
 #include "sharding/plan_yaml.h"
 
 namespace tp {
@@ -23,6 +24,11 @@ struct AotRequest {
   std::vector<int64_t> prefill;  // prompt lengths whose buckets are compiled; empty: every bucket of the cache
   bool json = false;
   std::string dump_hlo;  // directory; empty: none
+  std::vector<KernelSource> kernels;
+  // What to do. kTrace: only see that the kernels fit the programs of a job; then `libtpu` is the job's plugin and `prefill`
+  // the lengths of its prompts. kKernels: compile the packages' own variants, without a model.
+  enum class Task { kPlan, kTrace, kKernels } task = Task::kPlan;
+  bool all_logits = false;  // kTrace: of every position, as `score` wants them
 };
 
 std::string to_json(const AotRequest& request);

@@ -34,7 +34,8 @@ class CompiledEngine : public Engine {
         slots_(options.slots),
         cache_len_(options.cache_len),
         decoder_(model_.config, model_.table, model_.weights.dtype()),
-        source_{model_.config, model_.table, decoder_, shared_storage(model_), model_.weights.dtype(), model_.plan.tp_size},
+        source_{model_.config, model_.table, decoder_, shared_storage(model_), model_.weights.dtype(), model_.plan.tp_size,
+                std::make_shared<KernelSet>(options.kernels, client->platform_name())},
         tensors_(client, models, source_.storage),
         store_(client, ProgramCache(options.compile_cache, options.warn), options.dump_hlo),
         runner_(model_, client, tensors_, store_, communicator) {
@@ -55,6 +56,7 @@ class CompiledEngine : public Engine {
   }
   int64_t programs_compiled() const override { return store_.compiled(); }
   int64_t program_cache_hits() const override { return store_.cache_hits(); }
+  std::map<std::string, int64_t> kernel_calls() const override { return runner_.kernel_calls(); }
 
  private:
   const HloProgram& decode_program() const {

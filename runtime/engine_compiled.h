@@ -6,6 +6,7 @@
 
 #include "runtime/collectives.h"
 #include "runtime/engine.h"
+#include "runtime/kernel_source.h"
 #include "runtime/pjrt_client.h"
 #include "runtime/program_cache.h"
 #include "runtime/rank_model.h"
@@ -18,6 +19,7 @@ struct CompiledEngineOptions {
   std::string compile_cache;  // --compile-cache: directory; empty = none
   std::string dump_hlo;       // --dump-hlo: directory; empty = none
   bool op_by_op = false;      // --disable-compile: a program per operation (ops_by_op.h)
+  std::vector<KernelSource> kernels;
   ProgramCache::Warn warn;
 };
 

@@ -293,6 +293,14 @@ Hlo HloBuilder::all_gather(const Hlo& x, size_t dim) {
               type);
 }
 
+Hlo HloBuilder::call(const std::string& symbol, const std::string& text, const std::vector<Hlo>& operands,
+                     const HloType& result) {
+  functions_.emplace(symbol, text);
+  return emit("func.call @" + symbol + "(" + joined(operands, [](const Hlo& operand) { return operand.name; }) + ") : (" +
+                  joined(operands, [](const Hlo& operand) { return operand.type.text(); }) + ") -> " + result.text(),
+              result);
+}
+
 std::string HloBuilder::module(const std::string& name, const std::vector<Hlo>& results,
                                const std::vector<int>& aliases) const {
   std::string out = "module @" + name + " attributes {mhlo.num_replicas = " + std::to_string(replicas_) +
@@ -303,8 +311,10 @@ std::string HloBuilder::module(const std::string& name, const std::vector<Hlo>& 
     out += i + 1 < arguments_.size() ? ",\n" : "\n";
   }
   const std::string types = joined(results, [](const Hlo& result) { return result.type.text(); });
+  std::string functions;
+  for (const auto& [symbol, text] : functions_) functions += text;
   return out + "  ) -> (" + types + ") {\n" + constants_ + body_ + "    return " +
-         joined(results, [](const Hlo& result) { return result.name; }) + " : " + types + "\n  }\n}\n";
+         joined(results, [](const Hlo& result) { return result.name; }) + " : " + types + "\n  }\n" + functions + "}\n";
 }
 
 }  // namespace tp

@@ -80,6 +80,9 @@ class HloBuilder {
   Hlo all_reduce(const Hlo& x);
   Hlo all_gather(const Hlo& x, size_t dim);
 
+  // Calls a function that comes with its text, all of it private functions; the text is put into the module once.
+  Hlo call(const std::string& symbol, const std::string& text, const std::vector<Hlo>& operands, const HloType& result);
+
   // The whole module. aliases[i] = index of the result that takes over argument i's memory, -1 = none.
   std::string module(const std::string& name, const std::vector<Hlo>& results, const std::vector<int>& aliases) const;
   const std::map<std::string, HloCollective>& collectives() const { return collectives_; }
@@ -94,6 +97,7 @@ class HloBuilder {
   std::string constants_, body_;
   std::map<std::string, Hlo> known_constants_;
   std::map<std::string, HloCollective> collectives_;
+  std::map<std::string, std::string> functions_;  // text by the symbol that is called
 };
 
 }  // namespace tp

@@ -1,5 +1,6 @@
 #include "runtime/job.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "sharding/error.h"
@@ -10,7 +11,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // The layout of the JSON below. A worker of another build is refused rather than run with half of its settings.
-constexpr int kJobVersion = 4;
+constexpr int kJobVersion = 5;
 
 // One list of the fields serves both directions: `field(name, member)`.
 template <typename Options, typename Field>
@@ -81,6 +82,7 @@ void job_fields(JobType& job, Field&& field) {
   field("compile_cache", job.compile_cache);
   field("dump_hlo", job.dump_hlo);
   field("disable_compile", job.disable_compile);
+  field("kernels", job.kernels);
   field("threads", job.threads);
   field("timeout_s", job.timeout_s);
   field("prompts", job.prompts);
@@ -177,6 +179,13 @@ void read(const Json& json, std::vector<JobPrompt>& prompts) {
 }
 
 }  // namespace
+
+int64_t slots_of(const Job& job) {
+  if (job.command == "score") return 1;
+  if (job.command == "bench") return *std::max_element(job.bench_batches.begin(), job.bench_batches.end());
+  if (job.command == "serve") return job.batch;
+  return std::clamp<int64_t>(static_cast<int64_t>(job.prompts.size()), 1, std::max<int64_t>(1, job.batch));
+}
 
 std::string to_json(const Job& job) {
   Json json = Json::object();

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/kernel_source.h"
 #include "runtime/prompt_options.h"
 #include "runtime/serve/serve_options.h"
 #include "sharding/plan_yaml.h"
@@ -39,6 +40,7 @@ struct Job {
   std::string compile_cache;  // directory of compiled programs; empty = none
   std::string dump_hlo;       // directory for the programs' text; empty = none
   bool disable_compile = false;  // run op by op, as the CPU always does
+  std::vector<KernelSource> kernels;
   int threads = 1;
   double timeout_s = 0;
 
@@ -72,6 +74,9 @@ struct Job {
   std::string bench_plot;     // file; empty = none
   std::string bench_results;  // file that gets the runs as JSON instead of a report; empty = report them
 };
+
+// Rows that the engine of the job holds at a time.
+int64_t slots_of(const Job& job);
 
 std::string to_json(const Job& job);
 // Throws Error for a job that another version of tprun wrote.

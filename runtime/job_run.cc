@@ -41,13 +41,6 @@ int64_t new_tokens(const Job& job, const JobPrompt& prompt) {
   return prompt.max_new_tokens.value_or(job.max_new_tokens);
 }
 
-int64_t slots(const Job& job) {
-  if (job.command == "score") return 1;
-  if (job.command == "bench") return *std::max_element(job.bench_batches.begin(), job.bench_batches.end());
-  if (job.command == "serve") return job.batch;
-  return std::clamp<int64_t>(static_cast<int64_t>(job.prompts.size()), 1, std::max<int64_t>(1, job.batch));
-}
-
 // What the longest prompt and its new tokens need, unless the launcher said more.
 int64_t cache_len(const Job& job) {
   if (job.cache_len > 0) return job.cache_len;
@@ -59,15 +52,16 @@ int64_t cache_len(const Job& job) {
 }
 
 std::unique_ptr<Engine> make_engine(const Job& job, const RankModel& model, Communicator& communicator, Timeline* timeline) {
-  if (job.device == "cpu") return make_eager_engine(model, communicator, {slots(job), cache_len(job), job.threads, timeline});
+  if (job.device == "cpu") return make_eager_engine(model, communicator, {slots_of(job), cache_len(job), job.threads, timeline});
   PjrtClientOptions client;
   if (job.timeout_s > 0) client.timeout = std::chrono::milliseconds(static_cast<int64_t>(job.timeout_s * 1000));
   CompiledEngineOptions options;
-  options.slots = slots(job);
+  options.slots = slots_of(job);
   options.cache_len = cache_len(job);
   options.compile_cache = job.compile_cache;
   options.dump_hlo = job.dump_hlo;
   options.op_by_op = job.disable_compile;
+  options.kernels = job.kernels;
   options.warn = [rank = communicator.rank()](const std::string& text) {
     std::fprintf(stderr, "tprun: rank %d: %s\n", rank, text.c_str());
   };

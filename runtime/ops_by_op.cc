@@ -30,7 +30,7 @@ const HloType& OpByOp::type(const Value& value) {
 }
 
 Value OpByOp::run(const char* name, std::initializer_list<Value> operands, const Operation& operation) {
-  StableHloOps trace(source_.config, source_.table, source_.storage, source_.dtype, shape_, source_.tp_size);
+  StableHloOps trace(source_.config, source_.table, source_.storage, source_.dtype, shape_, source_.tp_size, *source_.kernels);
   std::vector<Value> inputs;
   std::vector<const DeviceBuffers*> values;
   for (const Value& operand : operands) {

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "sharding/error.h"
+
 namespace tp {
 namespace {
 
@@ -20,8 +22,21 @@ Value make(const Hlo& value) {
 }  // namespace
 
 StableHloOps::StableHloOps(const ModelConfig& config, const ParameterTable& table, const std::vector<ParamId>& storage,
-                           DType dtype, const HloShape& shape, int tp_size)
-    : config_(config), table_(table), storage_(storage), dtype_(dtype), shape_(shape), hlo_(tp_size) {}
+                           DType dtype, const HloShape& shape, int tp_size, const KernelSet& kernels)
+    : config_(config), table_(table), storage_(storage), dtype_(dtype), shape_(shape), hlo_(tp_size), kernels_(kernels) {}
+
+Hlo StableHloOps::call_kernel(const ChosenKernel& kernel, const std::string& op, const std::vector<Hlo>& operands,
+                              const HloType& result) {
+  std::string types;
+  for (const Hlo& operand : operands) types += (types.empty() ? "" : ",") + operand.type.text();
+  const std::string signature = "(" + types + ")->" + result.text();
+  if (signature != kernel.signature) {
+    throw Error(kernel.package, "@" + kernel.symbol + " is " + kernel.signature + ", " + op + " needs " + signature,
+                "export it again with the operands that docs/kernels.md lists");
+  }
+  ++kernel_calls_[kernel.package];
+  return hlo_.call(kernel.symbol, kernel.text, operands, result);
+}
 
 Hlo StableHloOps::argument(Kind kind, int index, const std::string& name, const HloType& type) {
   const auto found = declared_.find({kind, index});
@@ -91,6 +106,19 @@ Value StableHloOps::linear_partial(const Value& x, ParamId weight) {
 Value StableHloOps::norm(const Value& x, ParamId weight, ParamId bias, NormKind kind, double eps, int64_t group) {
   const std::vector<int64_t> whole = hlo(x).type.dims;
   const int64_t size = group == 0 ? whole[2] : group;
+  const int64_t tokens = whole[0] * whole[1] * whole[2] / size;
+  // A weight of its own for each group, or a bias, makes it another operation.
+  const bool plain = weight != kNoParam && bias == kNoParam && table_.at(weight).elements() == size;
+  const char* form = kind == NormKind::kLayerNorm ? "layer" : kind == NormKind::kRmsOnePlus ? "rms_one_plus" : "rms";
+  const ChosenKernel* kernel = kernels_.find("norm", {{"kind", plain ? form : std::string(form) + " of another form"},
+                                                      {"tokens", std::to_string(tokens)},
+                                                      {"size", std::to_string(size)},
+                                                      {"dtype", std::string(torch_name(dtype_))},
+                                                      {"eps", match_number(eps)}});
+  if (kernel != nullptr) {
+    const Hlo rows = hlo_.reshape(hlo(x), {tokens, size});
+    return make(hlo_.reshape(call_kernel(*kernel, "norm", {rows, hlo_.reshape(parameter(weight), {size})}, rows.type), whole));
+  }
   const std::vector<int64_t> dims{whole[0], whole[1], whole[2] / size, size};
   Hlo y = hlo_.reshape(as_float(x), dims);
   const auto mean = [&](const Hlo& values) {
@@ -257,7 +285,8 @@ Value StableHloOps::input(const HloType& type) {
 }
 
 HloProgram StableHloOps::finish(const std::string& name, const Value& result) const {
-  HloProgram program{.name = name, .inputs = inputs_, .result = hlo(result).type, .collectives = hlo_.collectives()};
+  HloProgram program{.name = name, .inputs = inputs_, .result = hlo(result).type, .collectives = hlo_.collectives(),
+                     .kernel_calls = kernel_calls_};
   std::vector<Hlo> results{hlo(result)};
   std::vector<int> aliases(inputs_.size(), -1);
   for (const auto& [input, value] : caches_) {

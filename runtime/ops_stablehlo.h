@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/hlo_builder.h"
+#include "runtime/kernel_set.h"
 #include "runtime/ops.h"
 #include "runtime/parameter_table.h"
 
@@ -51,6 +52,7 @@ struct HloProgram {
   HloType result;                                    // result 0
   std::vector<HloInput> caches;                      // results 1, 2, …: the inputs that they replace
   std::map<std::string, HloCollective> collectives;  // of one execution
+  std::map<std::string, int64_t> kernel_calls;       // of one execution, by package
 };
 
 // The model's vocabulary (ops.h), traced: every call adds operations to the text of one StableHLO program with one replica per
@@ -60,7 +62,7 @@ class StableHloOps : public Ops {
  public:
   // `storage[id]` = the parameter whose memory parameter id shares (itself, unless tied). The references must outlive this.
   StableHloOps(const ModelConfig& config, const ParameterTable& table, const std::vector<ParamId>& storage, DType dtype,
-               const HloShape& shape, int tp_size);
+               const HloShape& shape, int tp_size, const KernelSet& kernels);
 
   Value embedding(ParamId table, bool vocab_sharded) override;
   Value linear(const Value& x, ParamId weight, ParamId bias, bool float32_out = false) override;
@@ -99,6 +101,8 @@ class StableHloOps : public Ops {
   // A float32 vector over the last dimension of a [rows, width, features] shape.
   Hlo over_features(ParamId id, const HloType& type);
   Hlo rank();
+  // Calls the kernel in the place of `op`. Throws Error when its type is not that of the operands and the result.
+  Hlo call_kernel(const ChosenKernel& kernel, const std::string& op, const std::vector<Hlo>& operands, const HloType& result);
   Hlo activated(const Hlo& x, Activation activation);
 
   // Experts (stablehlo_experts.cc).
@@ -129,6 +133,7 @@ class StableHloOps : public Ops {
   Hlo updated_cache(HloInput::Kind kind, int layer, const Hlo& values, int64_t heads);
   Hlo cached_rows(const Hlo& cache);
   Hlo visible(int64_t window);
+  const ChosenKernel* decode_kernel(const AttentionSpec& spec) const;
 
   const ModelConfig& config_;
   const ParameterTable& table_;
@@ -144,6 +149,8 @@ class StableHloOps : public Ops {
   std::map<int64_t, Hlo> visible_;  // by window
   std::optional<Hlo> rank_;
   int values_ = 0;
+  const KernelSet& kernels_;
+  std::map<std::string, int64_t> kernel_calls_;
 };
 
 }  // namespace tp

@@ -13,7 +13,7 @@ set_source_files_properties(${pjrt_sources} PROPERTIES COMPILE_OPTIONS "${TPRUN_
 
 # tp_stablehlo: the model as StableHLO text, no plugin needed.
 tp_library(tp_stablehlo
-  SOURCES hlo_builder.cc ops_stablehlo.cc stablehlo_attention.cc stablehlo_experts.cc stablehlo_program.cc
+  SOURCES hlo_builder.cc kernel_set.cc ops_stablehlo.cc stablehlo_attention.cc stablehlo_experts.cc stablehlo_program.cc
   LINK tp_model)
 
 # tp_compiled: the engine that compiles that text and runs it on a plugin's devices.
@@ -23,7 +23,7 @@ tp_library(tp_compiled
 
 # tprun-aot: the same programs, compiled for chips that are not here.
 tp_library(tp_aot
-  SOURCES aot_advice.cc aot_model.cc aot_plan.cc aot_report.cc
+  SOURCES aot_advice.cc aot_kernels.cc aot_model.cc aot_plan.cc aot_report.cc
   LINK tp_stablehlo tp_pjrt tp_text nlohmann_json::nlohmann_json)
 add_executable(tprun-aot aot_main.cc)
 target_link_libraries(tprun-aot PRIVATE tp_aot tprun_settings)

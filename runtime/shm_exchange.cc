@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -62,6 +63,7 @@ struct ShmSegment::Header {
 struct alignas(64) ShmSegment::Mark {
   std::atomic<uint32_t> step;
   std::atomic<uint32_t> sleepers;  // ranks that sleep until `step` changes
+  std::atomic<int32_t> process;    // the rank's process; 0 = it has not come yet
 };
 
 static_assert(std::atomic<uint32_t>::is_always_lock_free);
@@ -159,7 +161,9 @@ bool ShmSegment::claim_failure() const {
 }
 
 ShmExchange::ShmExchange(ShmSegment segment, int rank, int world_size, double timeout_s)
-    : segment_(std::move(segment)), rank_(rank), world_size_(world_size), timeout_s_(timeout_s) {}
+    : segment_(std::move(segment)), rank_(rank), world_size_(world_size), timeout_s_(timeout_s) {
+  segment_.mark(rank_).process.store(getpid());
+}
 
 bool ShmExchange::posted(int rank) const {
   return static_cast<int32_t>(segment_.mark(rank).step.load(std::memory_order_acquire) - step_) >= 0;
@@ -191,6 +195,10 @@ void ShmExchange::wait_for(int rank, const char* operation) {
     if (timeout_s_ > 0 && std::chrono::duration<double>(Clock::now() - begin).count() > timeout_s_) {
       throw Error(operation, "timed out after " + seconds_text(timeout_s_) + " waiting for " + missing());
     }
+    // Nobody wakes who waits for a process that was killed.
+    const int32_t process = theirs.process.load();
+    if (process != 0 && kill(process, 0) != 0 && errno == ESRCH && !ready())
+      throw Error(operation, "rank " + std::to_string(rank) + " is gone");
     const timespec sleep{0, kSleepNs};
     theirs.sleepers.fetch_add(1);
     const uint32_t seen = theirs.step.load();

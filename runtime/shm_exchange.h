@@ -47,7 +47,8 @@ class ShmSegment {
 // wait only: who writes for step s has seen everybody post s - 1, hence be done with reading s - 2.
 //
 // Waiting spins for a moment, then sleeps on a futex: ranks that oversubscribe the cores do not starve each other.
-// A wait longer than the timeout (0 = none) throws Error that names the operation and the ranks that did not come.
+// A wait longer than the timeout (0 = none) throws Error that names the operation and the ranks that did not come; a wait for a
+// rank whose process is gone throws at once.
 class ShmExchange {
  public:
   ShmExchange(ShmSegment segment, int rank, int world_size, double timeout_s);

@@ -70,6 +70,19 @@ Hlo StableHloOps::visible(int64_t window) {
   return visible_[window] = seen;
 }
 
+// The kernel of a decode step's attention; what its form does not cover, and every prefill, is built in.
+const ChosenKernel* StableHloOps::decode_kernel(const AttentionSpec& spec) const {
+  if (shape_.width > 1 || !shape_.rows_are_slots()) return nullptr;
+  const bool plain = spec.sinks == kNoParam && spec.softcap == 0.0 && spec.window == 0 && spec.v_head_dim == spec.head_dim;
+  return kernels_.find("decode_attention", {{"rows", std::to_string(shape_.rows)},
+                                            {"heads", std::to_string(spec.heads_local)},
+                                            {"kv_heads", std::to_string(spec.kv_heads_local)},
+                                            {"head_dim", std::to_string(spec.head_dim)},
+                                            {"cache_len", std::to_string(shape_.cache_len)},
+                                            {"dtype", std::string(torch_name(dtype_)) + (plain ? "" : " of another form")},
+                                            {"scale", match_number(spec.scale)}});
+}
+
 Value StableHloOps::attention(const Value& q, const Value& k, const Value& v, const AttentionSpec& spec) {
   const auto& queries = static_cast<const Hlo&>(*q);
   hlo_.comment("attention of layer " + std::to_string(spec.layer));
@@ -77,6 +90,14 @@ Value StableHloOps::attention(const Value& q, const Value& k, const Value& v, co
   const int64_t rows = shape_.rows, width = shape_.width, keys = shape_.cache_len, dim = queries.dim(2) / spec.heads_local;
   const Hlo k_cache = cached_rows(updated_cache(Kind::kCacheK, spec.layer, static_cast<const Hlo&>(*k), heads));
   const Hlo v_cache = cached_rows(updated_cache(Kind::kCacheV, spec.layer, static_cast<const Hlo&>(*v), heads));
+
+  if (const ChosenKernel* kernel = decode_kernel(spec)) {
+    // A row that is not in flight sees one position too: whatever comes out is finite.
+    const Hlo length = hlo_.binary("add", per_row(Kind::kStart, "start"), 1.0);
+    const Hlo by_head = hlo_.reshape(queries, {rows, spec.heads_local, dim});
+    const Hlo mixed = call_kernel(*kernel, "decode_attention", {by_head, k_cache, v_cache, length}, by_head.type);
+    return std::make_shared<Hlo>(hlo_.reshape(mixed, queries.type.dims));
+  }
 
   // Queries of the heads that share a KV head make one matrix.
   Hlo grouped = hlo_.transpose(hlo_.reshape(queries, {rows, width, heads, group, dim}), {0, 2, 3, 1, 4});

@@ -26,7 +26,7 @@ std::vector<ParamId> tied_storage(const ModelConfig& config, const ParameterTabl
 }
 
 HloProgram trace_program(const TraceSource& source, const std::string& name, const HloShape& shape, LogitsWanted wanted) {
-  StableHloOps ops(source.config, source.table, source.storage, source.dtype, shape, source.tp_size);
+  StableHloOps ops(source.config, source.table, source.storage, source.dtype, shape, source.tp_size, *source.kernels);
   return ops.finish(name, source.decoder.forward(ops, wanted));
 }
 

@@ -17,6 +17,7 @@ struct TraceSource {
   std::vector<ParamId> storage;  // the parameter whose memory each one shares (itself, unless tied)
   DType dtype;
   int tp_size;
+  std::shared_ptr<const KernelSet> kernels = std::make_shared<KernelSet>();
 };
 
 // storage of a checkpoint without a tensor for a tied head, as the plan treats it.

@@ -18,13 +18,15 @@ Json rank_stats(const RankModel& model, const Engine& engine, const Communicator
     const CollectiveCount count = found == communicator.counts().end() ? CollectiveCount{} : found->second;
     collectives[name] = {{"count", count.count}, {"bytes", count.bytes}};
   }
-  return {{"rank", communicator.rank()},
-          {"weights_bytes", model.weights.total_bytes()},
-          {"cache_bytes", engine.cache_bytes()},
-          {"anonymous_bytes", anonymous_bytes()},
-          {"programs_compiled", engine.programs_compiled()},
-          {"cache_hits", engine.program_cache_hits()},
-          {"collectives", collectives}};
+  Json stats{{"rank", communicator.rank()},
+             {"weights_bytes", model.weights.total_bytes()},
+             {"cache_bytes", engine.cache_bytes()},
+             {"anonymous_bytes", anonymous_bytes()},
+             {"programs_compiled", engine.programs_compiled()},
+             {"cache_hits", engine.program_cache_hits()},
+             {"collectives", collectives}};
+  if (const auto calls = engine.kernel_calls(); !calls.empty()) stats["kernels"] = calls;
+  return stats;
 }
 
 double rate(int64_t tokens, double seconds) {

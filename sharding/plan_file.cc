@@ -14,7 +14,7 @@ namespace tp {
 namespace {
 
 const std::vector<std::string>& plan_keys() {
-  static const std::vector<std::string> keys = {"version", "extends", "tied_weights", "uneven", "tp_plan"};
+  static const std::vector<std::string> keys = {"version", "extends", "tied_weights", "uneven", "kernels", "tp_plan"};
   return keys;
 }
 
@@ -91,6 +91,7 @@ class PlanReader {
     if (key.text == "extends") return read_extends(value);
     if (key.text == "tied_weights") return read_tied(value);
     if (key.text == "uneven") return read_uneven(value);
+    if (key.text == "kernels") return;  // not about shards: plan_kernels.h reads it
     if (key.text == "tp_plan") return read_rules(value);
     std::string fix = did_you_mean(key.text, plan_keys());
     if (fix.empty() && value.kind == YamlNode::Kind::kScalar && style_from_name(value.text)) fix = "rules go below `tp_plan:`";

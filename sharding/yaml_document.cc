@@ -62,7 +62,7 @@ class TreeBuilder : public YAML::EventHandler {
   };
 
   static YamlNode node(YamlNode::Kind kind, const YAML::Mark& mark) {
-    return {.kind = kind, .text = {}, .line = mark.line + 1, .column = mark.column + 1, .entries = {}};
+    return {.kind = kind, .text = {}, .line = mark.line + 1, .column = mark.column + 1, .entries = {}, .items = {}};
   }
 
   void refuse_anchor(const YAML::Mark& mark, YAML::anchor_t anchor) const {
@@ -108,6 +108,8 @@ class TreeBuilder : public YAML::EventHandler {
       }
       level.node.entries.push_back({std::move(*level.key), std::move(value)});
       level.key.reset();
+    } else {
+      level.node.items.push_back(std::move(value));
     }
   }
 

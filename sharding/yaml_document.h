@@ -14,6 +14,7 @@ struct YamlNode {
   std::string text;                // of a scalar
   int line = 1, column = 1;        // from 1
   std::vector<YamlEntry> entries;  // of a map, in order, duplicate keys kept
+  std::vector<YamlNode> items;     // of a sequence
 };
 
 struct YamlEntry {
@@ -24,8 +25,7 @@ struct YamlEntry {
 inline constexpr size_t kMaxYamlBytes = 1 << 18;
 inline constexpr int kMaxYamlDepth = 8;
 
-// Parses the one document of a YAML file; an empty file is kNull. The items of a sequence are checked but not kept: no plan
-// has one. Throws Error{"path:line:column"}: what is not YAML, anchors, aliases (an unquoted leading `*`), tags, too deep or
+// Parses the one document of a YAML file; an empty file is kNull. Throws Error{"path:line:column"}: what is not YAML, anchors, aliases (an unquoted leading `*`), tags, too deep or
 // too large a file, a second document, keys that are not plain text.
 YamlNode parse_yaml(const std::string& text, const std::string& path);
 

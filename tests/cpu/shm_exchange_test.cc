@@ -158,5 +158,23 @@ TEST(ShmCommunicator, DoesAllOperationsAsThreads) {
   }
 }
 
+TEST(ShmExchange, DoesNotWaitForARankThatIsGone) {
+  ShmSegment segment = ShmSegment::create(2);
+  const std::string address = segment.address();
+  const pid_t child = fork();
+  if (child == 0) {
+    const ShmExchange second(ShmSegment::open(address, 2), 1, 2, 0);
+    _exit(0);
+  }
+  waitpid(child, nullptr, 0);
+  ShmExchange first(std::move(segment), 0, 2, 0);
+  try {
+    first.barrier();
+    FAIL() << "nobody came, and it did not say so";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.text(), "barrier: rank 1 is gone");
+  }
+}
+
 }  // namespace
 }  // namespace tp

@@ -53,7 +53,6 @@ refused "--model: is needed" "${root[@]}" generate --prompt x
 refused "no such directory: $work/none" "${root[@]}" generate --model "$work/none" --prompt x
 refused "config.json" "${root[@]}" generate --model "$work/bin" --prompt x
 refused "is neither a directory nor in the Hugging Face cache" "${root[@]}" generate --model no/such --prompt x
-refused "this version has no kernels" generate --kernels x
 refused "is not a time" "${root[@]}" --timeout 0 -- true
 refused "looked for $work/sys/bus/pci/devices" --host-root "$work" --device tpu -- true
 # A number of ranks that was given is kept or refused, never changed.

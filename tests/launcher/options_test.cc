@@ -67,7 +67,7 @@ TEST(Options, OfferNearNames) {
   EXPECT_EQ(refusal({"--nproc-per-nod", "2"}), "--nproc-per-nod: unknown option\n  fix: did you mean `--nproc-per-node`?");
   EXPECT_EQ(refusal({"generate", "--max-new", "2"}), "--max-new: unknown option\n  fix: `tprun --help` lists the options");
   EXPECT_EQ(refusal({"genrate"}),
-            "genrate: unknown command; the commands are generate, chat, serve, score, bench, devices, env, plan, tokenize, "
+            "genrate: unknown command; the commands are generate, chat, serve, score, bench, devices, env, plan, kernels, tokenize, "
             "doctor, completion\n  fix: did you mean `generate`?");
   EXPECT_EQ(refusal({"plan", "chek"}),
             "plan chek: unknown; it is one of: check | show | suggest | aot\n  fix: did you mean `check`?");
@@ -96,7 +96,7 @@ TEST(Options, TellHowToRunAFile) {
 }
 
 TEST(Options, RefuseWhatThisVersionDoesNotHave) {
-  EXPECT_EQ(refusal({"generate", "--kernels", "x"}), "--kernels: this version has no kernels\n  fix: leave it out");
+  EXPECT_EQ(refusal({"generate", "--trace", "x"}), "--trace: this version writes no timeline\n  fix: leave it out");
   for (const OptionRow& row : option_table()) {
     if (row.missing.empty()) continue;
     EXPECT_THAT(refusal({"generate", "--" + std::string(row.name) + "=x"}), HasSubstr(std::string(row.missing)));

@@ -99,6 +99,23 @@ TEST_F(PlanAot, OfLlama70OnFourChipsIsRefusedWithTheFigure) {
   EXPECT_THAT(run.report["advice"].get<std::string>(), StartsWith("other chips: --topology v6e:2x4"));
 }
 
+// Two norms in each layer and the last one; in the prefill that one is of a single position.
+TEST_F(PlanAot, WithKernelsCountsTheirCallsBesideTheBuiltIn) {
+  const std::string kernels = TPRUN_SOURCE_DIR "/examples/kernels/";
+  const AotRun run = plan_aot("llama-3.1-8b", {"--topology", "v5e:2x2", "--cache-len", "2048", "--prefill", "100", "--kernels",
+                                               kernels + "rms_norm", "--kernels", kernels + "decode_attention"});
+  ASSERT_EQ(run.code, 0) << run.said;
+  const nlohmann::json& prefill = run.report["programs"][0];
+  const nlohmann::json& decode = run.report["programs"][1];
+  EXPECT_EQ(prefill["kernels"], nlohmann::json({{"rms_norm", 65}}));
+  EXPECT_EQ(decode["kernels"], nlohmann::json({{"rms_norm", 65}, {"decode_attention", 32}}));
+  for (const auto& program : run.report["programs"]) {
+    EXPECT_GT(program["built_in"]["temp_bytes"], 0);
+    EXPECT_GT(program["built_in"]["peak_bytes"], program["argument_bytes"]);
+    EXPECT_GT(program["peak_bytes"], program["argument_bytes"]);
+  }
+}
+
 TEST(PlanAotAlone, WithoutLibtpuSaysHowToGetIt) {
   const AotRun run = plan_aot("llama-3.1-8b", {"--topology", "v5e:2x2"}, {{"TPU_LIBRARY_PATH", "/nowhere/libtpu.so"}});
   EXPECT_EQ(run.code, 2);

@@ -96,7 +96,7 @@ class ProgramStoreTest : public ProgramCacheTest {
   void SetUp() override {
     if (std::string(CPU_PLUGIN).empty()) GTEST_SKIP() << "lammps-jax-pjrt-cpu is not installed in the project's venv";
     ProgramCacheTest::SetUp();
-    client_ = PjrtClient::create(PjrtPlugin::load(CPU_PLUGIN));
+    client_ = PjrtClient::create(PjrtPlugin::load(CPU_PLUGIN), {.create = {{"cpu_device_count", 1}}});
   }
   ProgramStore store() { return {client_, cache(dir_), ""}; }
 

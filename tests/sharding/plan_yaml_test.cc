@@ -192,7 +192,7 @@ TEST_F(PlanYaml, RefusesUnknownNamesWithNearOnes) {
   EXPECT_EQ(message("version: 1\nlm_head: replicated\n"),
             "my.yaml:2:1: unknown key `lm_head`\n  fix: rules go below `tp_plan:`");
   EXPECT_EQ(message("version: 1\nfoo: 3\n"),
-            "my.yaml:2:1: unknown key `foo`\n  fix: the keys of a plan are `version`, `extends`, `tied_weights`, `uneven`, "
+            "my.yaml:2:1: unknown key `foo`\n  fix: the keys of a plan are `version`, `extends`, `tied_weights`, `uneven`, `kernels`, "
             "`tp_plan`");
   EXPECT_EQ(message("extends: lama\n"), "my.yaml:1:10: there is no default plan `lama`\n  fix: did you mean `llama`?");
   EXPECT_EQ(

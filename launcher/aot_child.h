@@ -1,0 +1,11 @@
+#pragma once
+
+#include "runtime/aot_request.h"
+
+namespace tp {
+
+// Has tprun-aot do what the request says, on this process's own standard output and error, and gives its exit code. Throws
+// Error when it ended by a signal, which libtpu can bring about.
+int run_aot_child(const AotRequest& request);
+
+}  // namespace tp

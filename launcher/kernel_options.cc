@@ -1,0 +1,67 @@
+#include "launcher/kernel_options.h"
+
+#include "launcher/aot_child.h"
+#include "launcher/libtpu.h"
+#include "launcher/model_path.h"
+#include "runtime/kernel_package.h"
+#include "sharding/error.h"
+#include "sharding/plan_kernels.h"
+#include "sharding/plan_suggest.h"
+
+namespace tp {
+
+std::vector<KernelSource> kernel_sources(const Options& options) {
+  std::vector<KernelSource> sources;
+  for (const std::string& name : options.texts("kernels")) sources.push_back({resolve_kernels(name, "--kernels"), false});
+  // A suggested plan has none.
+  const std::string plan = options.text("plan");
+  if (plan.empty() || plan == kSuggestedPlan) return sources;
+  for (const PlanKernel& kernel : read_plan_kernels(plan)) {
+    const KernelSource source{resolve_kernels(kernel.package, kernel.where), kernel.built_in};
+    const std::string replaced = read_kernel_package(source.package).op;
+    if (replaced != kernel.op) {
+      throw Error(kernel.where, source.package + " replaces `" + replaced + "`, not `" + kernel.op + "`",
+                  "write `" + replaced + ": " + kernel.package + "`");
+    }
+    sources.push_back(source);
+  }
+  return sources;
+}
+
+void check_packages(const std::vector<KernelSource>& sources, const std::string& plugin) {
+  for (const KernelSource& source : sources) {
+    const KernelPackage package = read_kernel_package(source.package);
+    for (const KernelVariant& variant : package.variants) variant_text(package, variant);
+    if (const std::string version = libtpu_version(plugin); !version.empty()) require_libtpu_for(package, version);
+  }
+}
+
+bool kernels_fit(const Job& job, int tp_size) {
+  AotRequest request;
+  request.task = AotRequest::Task::kTrace;
+  request.libtpu = job.pjrt_plugin;
+  request.model = job.model_dir;
+  request.plans_dir = job.plans_dir;
+  request.plan = job.plan;
+  request.dtype = job.dtype;
+  request.tp_size = tp_size;
+  request.cache_len = job.cache_len;
+  request.batch = slots_of(job);
+  for (const JobPrompt& prompt : job.prompts) {
+    if (!prompt.ids.empty()) request.prefill.push_back(static_cast<int64_t>(prompt.ids.size()));
+  }
+  // Prompts that come later may have any length.
+  if (job.command == "serve" || job.command == "chat") {
+    for (int64_t length = 1; length < job.cache_len; length *= 2) request.prefill.push_back(length);
+    request.prefill.push_back(job.cache_len);
+  }
+  if (job.command == "bench") {
+    request.prefill = job.bench_prompts;
+    request.prefill.push_back(1);  // it warms up with a short one
+  }
+  request.all_logits = job.command == "score";
+  request.kernels = job.kernels;
+  return run_aot_child(request) == 0;
+}
+
+}  // namespace tp

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+
+namespace tp {
+
+// A kernel package that a job uses, and what happens to an operation that none of its variants fits.
+struct KernelSource {
+  std::string package;    // directory
+  bool built_in = false;  // true: the built-in operation runs; false: the program is refused
+};
+
+template <typename Json>
+void to_json(Json& json, const KernelSource& source) {
+  json = Json{{"package", source.package}, {"built_in", source.built_in}};
+}
+template <typename Json>
+void from_json(const Json& json, KernelSource& source) {
+  json.at("package").get_to(source.package);
+  json.at("built_in").get_to(source.built_in);
+}
+
+}  // namespace tp
