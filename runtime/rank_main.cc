@@ -5,6 +5,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <iostream>
 #include <string>
@@ -75,6 +76,7 @@ int main(int argc, char** argv) {
       print_error(rank, error.what());
     } else {
       std::this_thread::sleep_for(kFirstFailureEndsJob);
+      std::_Exit(kExitFailed);  // a second MPI_Abort would wait for the first one's end of the job
     }
   }
   if (communicator) communicator->abort(kExitFailed);
