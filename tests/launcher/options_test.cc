@@ -95,14 +95,6 @@ TEST(Options, TellHowToRunAFile) {
   EXPECT_EQ(refusal({path}), path + ": is a file, not a command of tprun\n  fix: tprun … -- python " + path);
 }
 
-TEST(Options, RefuseWhatThisVersionDoesNotHave) {
-  EXPECT_EQ(refusal({"generate", "--trace", "x"}), "--trace: this version writes no timeline\n  fix: leave it out");
-  for (const OptionRow& row : option_table()) {
-    if (row.missing.empty()) continue;
-    EXPECT_THAT(refusal({"generate", "--" + std::string(row.name) + "=x"}), HasSubstr(std::string(row.missing)));
-  }
-}
-
 TEST(Options, KnowTorchrunsNames) {
   EXPECT_EQ(refusal({"--standalone"}), "--standalone: unknown option\n  fix: leave it out: one host is the default");
 }
