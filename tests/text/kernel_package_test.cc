@@ -78,7 +78,9 @@ TEST(KernelFragment, HasCustomCallsOfItsPlatformAlone) {
 class KernelPackageTest : public testing::Test {
  protected:
   void SetUp() override {
-    dir_ = fs::path(testing::TempDir()) / "kernel_package";
+    // Tests run side by side.
+    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
+    dir_ = fs::path(testing::TempDir()) / (std::string("kernel_package_") + test->name());
     fs::remove_all(dir_);
     fs::create_directories(dir_);
     std::ofstream(dir_ / "k.mlir") << kFragment;
