@@ -10,7 +10,7 @@ import argparse, os, random, signal, subprocess, sys, tempfile, threading, time
 GRACE_S = 5
 BOUND_S = GRACE_S + 2
 PHASES = ("start", "load", "prefill", "decode")
-VICTIMS = ("rank", "mpirun", "tprun", "tprun-exec")
+VICTIMS = ("rank", "mpirun", "tprun")
 RANKS = (1, 2, 4)
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 
