@@ -15,8 +15,16 @@ namespace {
 
 using ::testing::ElementsAre;
 
+// A directory of the running test alone: tests run side by side.
+std::string own_dir() {
+  const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
+  const std::string dir = ::testing::TempDir() + "job_input_" + test->name() + "/";
+  std::filesystem::create_directories(dir);
+  return dir;
+}
+
 std::string write_file(const std::string& name, const std::string& content) {
-  const std::string path = ::testing::TempDir() + name;
+  const std::string path = own_dir() + name;
   std::ofstream(path) << content;
   return path;
 }
@@ -82,7 +90,7 @@ TEST(Prompts, OfAFileAreRefusedAllAtOnceWithLineNumbers) {
                                          "  line 9: `messages` is not a list of messages\n"
                                          "  fix: mend these lines; nothing was started"));
   EXPECT_EQ(refusal({"--input", write_file("empty.jsonl", "\n")}),
-            ::testing::TempDir() + "empty.jsonl: has no line\n  fix: one JSON object per line");
+            own_dir() + "empty.jsonl: has no line\n  fix: one JSON object per line");
 }
 
 TEST(Prompts, OfAFileMayOverrideHowTheyAreContinued) {
@@ -213,7 +221,7 @@ TEST(Resume, RefusesTheOutputOfAnotherInput) {
 }
 
 TEST(ChatPrompt, UsesTheModelsTemplateAndSpecialTokens) {
-  const std::string dir = ::testing::TempDir() + "chat";
+  const std::string dir = own_dir() + "chat";
   std::filesystem::create_directories(dir);
   std::ofstream(dir + "/tokenizer_config.json")
       << R"({"bos_token": {"content": "<s>"}, "chat_template": [{"name": "default", "template": "{{ bos_token }}{% for m in messages %}[{{ m.role }}] {{ m.content }}\n{% endfor %}{% if add_generation_prompt %}[assistant]{% endif %}"}]})";
@@ -229,9 +237,8 @@ TEST(ChatPrompt, UsesTheModelsTemplateAndSpecialTokens) {
 class SettingsTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    dir_ = ::testing::TempDir() + "settings";
-    std::filesystem::remove_all(dir_);
-    std::filesystem::create_directories(dir_);
+    std::filesystem::remove_all(own_dir());
+    dir_ = own_dir();
     config_.vocab_size = 100;
   }
   void write(const std::string& name, const std::string& content) { std::ofstream(dir_ + "/" + name) << content; }
