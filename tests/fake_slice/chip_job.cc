@@ -15,8 +15,7 @@ RankProcess tprun(std::vector<std::string> command, const std::vector<std::strin
   command.insert(command.begin(), TPRUN);
   command.insert(command.end(), arguments.begin(), arguments.end());
   environment["OMPI_ALLOW_RUN_AS_ROOT"] = environment["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1";
-  // The CPU plugin then compiles several times faster; the numbers of a small model do not need its better code.
-  environment.try_emplace("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true");
+  environment.try_emplace("XLA_FLAGS", QUICK_XLA_FLAGS);
   return {command, environment};
 }
 

@@ -15,7 +15,6 @@ namespace {
 
 constexpr int64_t kCacheLen = 72;
 constexpr int64_t kNewTokens = 24;
-constexpr const char* kQuickCompile = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true";
 
 class CollectingSink : public TokenSink {
  public:
@@ -77,7 +76,7 @@ class CompiledGolden : public testing::TestWithParam<std::filesystem::path> {
   void SetUp() override {
     if (std::string(CPU_PLUGIN).empty()) GTEST_SKIP() << "lammps-jax-pjrt-cpu is not installed in the project's venv";
     // Compiling is most of the work; the plugin reads this when it compiles for the first time.
-    setenv("XLA_FLAGS", kQuickCompile, /*overwrite=*/0);
+    setenv("XLA_FLAGS", QUICK_XLA_FLAGS, /*overwrite=*/0);
   }
 };
 
