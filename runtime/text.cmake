@@ -1,4 +1,5 @@
 # Text and its rules: tokenizer, chat template, sampling, the job of a worker. No torch, no MPI.
+find_package(OpenSSL REQUIRED COMPONENTS Crypto)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8>=10.40)
 pkg_check_modules(UTF8PROC REQUIRED IMPORTED_TARGET libutf8proc)
@@ -12,4 +13,4 @@ tp_library(tp_text
     text/decoder.cc text/json_node.cc text/metaspace.cc text/model.cc text/normalizer.cc text/pattern.cc
     text/post_processor.cc text/pre_tokenizer.cc text/precompiled.cc text/regex.cc text/regex_sets.cc text/regex_syntax.cc text/split.cc
     text/tokenizer_file.cc text/unicode.cc text/unicode_tables.cc text/unigram.cc text/utf8.cc text/vocabulary.cc text/word_models.cc
-  LINK tp_sharding nlohmann_json::nlohmann_json PkgConfig::PCRE2 PkgConfig::UTF8PROC)
+  LINK tp_sharding nlohmann_json::nlohmann_json OpenSSL::Crypto PkgConfig::PCRE2 PkgConfig::UTF8PROC)

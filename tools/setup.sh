@@ -20,7 +20,7 @@ torch_version=2.13.0
 oldest_torch=2.7
 openai_version=3.57.0
 packages=(cmake ninja-build g++ pkg-config python3 python3-venv openmpi-bin libopenmpi-dev libboost-program-options-dev
-  libyaml-cpp-dev nlohmann-json3-dev libpcre2-dev libutf8proc-dev libcpp-httplib-dev libedit-dev libgtest-dev libgmock-dev)
+  libyaml-cpp-dev nlohmann-json3-dev libpcre2-dev libutf8proc-dev libcpp-httplib-dev libedit-dev libssl-dev libgtest-dev libgmock-dev)
 
 say() { echo "setup: $*" >&2; }
 die() {
