@@ -3,14 +3,11 @@
 
 #include <gmock/gmock.h>
 
-#include <nlohmann/json.hpp>
-
 #include "runtime/bench_run.h"
 #include "runtime/collectives_inproc.h"
 #include "runtime/step_cost.h"
-#include "tests/runtime/made_checkpoint.h"
+#include "tests/runtime/model_report.h"
 #include "tests/runtime/scripted_engine.h"
-#include "tests/sharding/written_files.h"
 
 namespace tp {
 namespace {
@@ -18,25 +15,7 @@ namespace {
 using Json = nlohmann::json;
 using testing::ElementsAre;
 
-std::vector<std::string> keys(const Json& object) {
-  std::vector<std::string> names;
-  for (const auto& [name, value] : object.items()) names.push_back(name);
-  return names;  // sorted
-}
-
-class BenchJson : public WrittenFiles {
- protected:
-  BenchJson() {
-    MadeCheckpoint{.value = [](int64_t, int64_t) { return 0.0f; }}.write(dir_);
-  }
-
-  RankModel load(Communicator& communicator) const {
-    ModelRequest request;
-    request.model_dir = dir_;
-    request.plans_dir = TPRUN_SOURCE_DIR "/plans";
-    return load_rank_model(request, communicator);
-  }
-};
+using BenchJson = ModelReport;
 
 TEST_F(BenchJson, CountsTheBytesOfAStep) {
   Job job;

@@ -3,12 +3,9 @@
 
 #include <gmock/gmock.h>
 
-#include <nlohmann/json.hpp>
-
 #include "runtime/collectives_inproc.h"
-#include "tests/runtime/made_checkpoint.h"
+#include "tests/runtime/model_report.h"
 #include "tests/runtime/scripted_engine.h"
-#include "tests/sharding/written_files.h"
 
 namespace tp {
 namespace {
@@ -16,25 +13,7 @@ namespace {
 using Json = nlohmann::json;
 using testing::ElementsAre;
 
-std::vector<std::string> keys(const Json& object) {
-  std::vector<std::string> names;
-  for (const auto& [name, value] : object.items()) names.push_back(name);
-  return names;  // sorted
-}
-
-class StatsFile : public WrittenFiles {
- protected:
-  StatsFile() {
-    MadeCheckpoint{.value = [](int64_t, int64_t) { return 0.0f; }}.write(dir_);
-  }
-
-  RankModel load(Communicator& communicator) const {
-    ModelRequest request;
-    request.model_dir = dir_;
-    request.plans_dir = TPRUN_SOURCE_DIR "/plans";
-    return load_rank_model(request, communicator);
-  }
-};
+using StatsFile = ModelReport;
 
 TEST_F(StatsFile, HaveAllRanksAndSpeeds) {
   const std::string path = (dir_ / "stats.json").string();
