@@ -44,7 +44,7 @@ Finding guarded(const std::string& name, const std::function<Finding()>& look) {
 }
 
 Finding look_at_mpi() {
-  const MpiVersion version = detect_mpi_version();
+  const MpiVersion version = require_mpi_version(ask_mpirun({}));
   return {
       "mpi",
       "Open MPI " + std::to_string(version.major) + "." + std::to_string(version.minor) + "." + std::to_string(version.patch),

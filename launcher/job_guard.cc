@@ -43,11 +43,11 @@ void remove_abandoned(const fs::path& base) {
 }
 
 [[noreturn]] void watch(int pipe_fd, int lock_fd, const std::string& job_id, const fs::path& dir) {
-  prctl(PR_SET_NAME, "tprun-watcher");
-  setsid();
   sigset_t all;
   sigfillset(&all);
   sigprocmask(SIG_BLOCK, &all, nullptr);
+  prctl(PR_SET_NAME, "tprun-watcher");
+  setsid();
   // Whoever reads tprun's output must not wait for this process.
   for (int fd = 0; fd < static_cast<int>(sysconf(_SC_OPEN_MAX)) && fd < 1024; ++fd) {
     if (fd != pipe_fd && fd != lock_fd) close(fd);
@@ -55,13 +55,11 @@ void remove_abandoned(const fs::path& base) {
   char byte = 0;
   ssize_t n = 0;
   do {
-    n = read(pipe_fd, &byte, 1);
+    n = read(pipe_fd, &byte, 1);  // nobody writes: it ends when tprun ends
   } while (n < 0 && errno == EINTR);
-  if (n == 0) {
-    kill_processes_of_job(job_id, kKillTimeoutS);
-    std::error_code ignored;
-    fs::remove_all(dir, ignored);
-  }
+  kill_processes_of_job(job_id, kKillTimeoutS);
+  std::error_code ignored;
+  fs::remove_all(dir, ignored);
   _exit(0);
 }
 
@@ -107,9 +105,9 @@ JobGuard::~JobGuard() {
   clear_processes();
   std::error_code ignored;
   fs::remove_all(runtime_dir_, ignored);
-  [[maybe_unused]] const ssize_t told = write(pipe_fd_, "d", 1);
+  // It has nothing left to do; SIGKILL ends it even if somebody stopped it.
+  if (watcher_ > 0 && kill(watcher_, SIGKILL) == 0) waitpid(watcher_, nullptr, 0);
   close(pipe_fd_);
-  if (watcher_ > 0) waitpid(watcher_, nullptr, 0);
   close(lock_fd_);
 }
 

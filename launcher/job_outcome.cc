@@ -68,6 +68,10 @@ JobResult judge_job(const JobFacts& facts) {
   } else if (const RankFacts* failed = first_failure(facts, false)) {
     result.code = failed->exit->code;
     result.error = failure_text(*failed);
+  } else if (const int number = facts.mpirun_code - 128; !facts.started && number > 0 && sigabbrev_np(number) != nullptr) {
+    // mpirun's own words for "one of them was"; its other codes are below 128 or far above.
+    result.code = facts.mpirun_code;
+    result.error = "a rank was ended by " + signal_name(number) + " before its program was started" + said(facts.mpirun_output);
   } else if (!facts.started) {
     result.code = kExitRefused;
     result.error = "mpirun could not start the ranks" + said(facts.mpirun_output);

@@ -84,10 +84,14 @@ Launch make_launch(const Options& options, const LaunchSettings& settings, const
   return launch;
 }
 
+bool root_opt_in(const Options& options) {
+  return require_root_opt_in(geteuid(), options.flag("allow-run-as-root"), environment("OMPI_ALLOW_RUN_AS_ROOT"),
+                             environment("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"));
+}
+
 void add_mpi_command(const Options& options, const LaunchSettings& settings, const std::filesystem::path& runtime_dir,
-                     Launch& launch) {
-  const bool root = require_root_opt_in(geteuid(), options.flag("allow-run-as-root"), environment("OMPI_ALLOW_RUN_AS_ROOT"),
-                                        environment("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"));
+                     const MpiVersion& version, Launch& launch) {
+  const bool root = root_opt_in(options);
   MpiRequest request;
   request.nproc = settings.ranks_started();
   request.cores = settings.cores;
@@ -100,7 +104,7 @@ void add_mpi_command(const Options& options, const LaunchSettings& settings, con
   for (const Network& network : launch.networks) request.subnets.push_back(network.subnet);
   request.forward = {"TPRUN_CONTROL", "TPRUN_TOKEN", kJobIdVariable};
   if (root) request.forward.insert(request.forward.end(), {"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"});
-  launch.mpi = mpi_command(detect_mpi_version(), request);
+  launch.mpi = mpi_command(version, request);
   if (!root) return;
   // As variables the opt-in reaches the daemons on other hosts, which the option does not in every release.
   for (const char* prefix : {"OMPI", "PRTE"}) {
@@ -154,16 +158,23 @@ int run_on_ranks(const Options& options, const LaunchSettings& settings, const s
   const auto chip_of = [&](int local_rank) {
     return on_chips ? chip_environment(launch.env, preset, local_rank) : Environment();
   };
+  root_opt_in(options);
   if (options.flag("dry-run")) {
     const std::string runtime_dir = "/dev/shm/tprun-JOB";
-    add_mpi_command(options, settings, runtime_dir, launch);
+    add_mpi_command(options, settings, runtime_dir, require_mpi_version(ask_mpirun({})), launch);
     add_own_variables(preset, settings, runtime_dir, launch);
     print_dry_run(launch, program, chip_of);
     return 0;
   }
-  block_supervised_signals();
   JobGuard guard;
-  add_mpi_command(options, settings, guard.runtime_dir(), launch);
+  const MpirunAnswer mpirun = ask_mpirun({{kJobIdVariable, guard.job_id()}});
+  // Until here a signal ends tprun, and the guard takes away what it was about; now there is a job to be ended in good order.
+  block_supervised_signals();
+  if (mpirun.signal != 0) {
+    std::fprintf(stderr, "tprun: error: mpirun was ended by %s\n", signal_name(mpirun.signal).c_str());
+    return 128 + mpirun.signal;
+  }
+  add_mpi_command(options, settings, guard.runtime_dir(), require_mpi_version(mpirun), launch);
   add_own_variables(preset, settings, guard.runtime_dir(), launch);
   const int first_rank = settings.place.node_rank * settings.nproc;
   Console console({options.flag("quiet"), options.flag("tee"), isatty(2) == 1, options.text("log-dir"), first_rank,

@@ -1,44 +1,11 @@
 #include "launcher/mpi_command.h"
 
-#include <sys/wait.h>
-
-#include <algorithm>
 #include <cmath>
-#include <cstdio>
-#include <regex>
 
-#include "launcher/program_path.h"
 #include "sharding/error.h"
 
 namespace tp {
 namespace {
-
-constexpr const char* kInstall = "install Open MPI 4.1 or newer (Debian: apt-get install openmpi-bin)";
-
-struct Answer {
-  std::string text;
-  int signal = 0;  // that ended the program that was asked
-};
-
-Answer ask_version() {
-  FILE* pipe = popen("exec mpirun --version 2>&1 </dev/null", "r");
-  if (pipe == nullptr) throw Error("mpirun", "cannot be run", kInstall);
-  Answer answer;
-  char buffer[512];
-  while (const size_t n = fread(buffer, 1, sizeof(buffer), pipe)) answer.text.append(buffer, n);
-  const int status = pclose(pipe);
-  if (WIFSIGNALED(status)) answer.signal = WTERMSIG(status);
-  return answer;
-}
-
-// Whoever kills mpirun may hit the one that is only asked for its version, which ends nothing.
-std::string version_text() {
-  Answer answer = ask_version();
-  for (int again = 0; answer.signal != 0 && again < 2; ++again) answer = ask_version();
-  if (answer.signal != 0)
-    throw Error("mpirun", "was ended by signal " + std::to_string(answer.signal) + " when asked for its version", kInstall);
-  return answer.text;
-}
 
 void add_parameter(MpiCommand& command, const std::string& name, const std::string& value) {
   command.argv.insert(command.argv.end(), {"--mca", name, value});
@@ -78,25 +45,6 @@ void add_hosts(MpiCommand& command, const MpiRequest& request, bool prrte) {
 }
 
 }  // namespace
-
-std::optional<MpiVersion> parse_mpi_version(const std::string& text) {
-  static const std::regex pattern(R"(\(Open MPI\) (\d+)\.(\d+)\.?(\d*))");
-  std::smatch match;
-  if (!std::regex_search(text, match, pattern)) return std::nullopt;
-  return MpiVersion{std::stoi(match[1]), std::stoi(match[2]), match[3].length() > 0 ? std::stoi(match[3]) : 0};
-}
-
-MpiVersion detect_mpi_version() {
-  if (!find_program("mpirun")) throw Error("mpirun", "not found in PATH", kInstall);
-  const std::string text = version_text();
-  const auto version = parse_mpi_version(text);
-  if (!version) throw Error("mpirun", "is not Open MPI's: " + text.substr(0, text.find('\n')), kInstall);
-  if (version->major < 4 || (version->major == 4 && version->minor < 1)) {
-    throw Error("mpirun", "Open MPI " + std::to_string(version->major) + "." + std::to_string(version->minor) + " is too old",
-                kInstall);
-  }
-  return *version;
-}
 
 MpiCommand mpi_command(const MpiVersion& version, const MpiRequest& request) {
   const bool prrte = version.major >= 5;  // 5.x replaced ORTE by PRRTE: other names for what belongs to the launcher

@@ -7,18 +7,9 @@
 #include <vector>
 
 #include "launcher/host_list.h"
+#include "launcher/mpi_version.h"
 
 namespace tp {
-
-struct MpiVersion {
-  int major = 0, minor = 0, patch = 0;
-};
-
-// From what `mpirun --version` prints; nullopt when that is not Open MPI.
-std::optional<MpiVersion> parse_mpi_version(const std::string& text);
-
-// Runs `mpirun --version`. Throws Error: no mpirun in PATH, not Open MPI, older than 4.1.
-MpiVersion detect_mpi_version();
 
 struct MpiRequest {
   int nproc = 1;  // ranks of the job

@@ -19,6 +19,7 @@ namespace tp {
 namespace {
 
 constexpr size_t kKeptOutput = size_t{16} << 10;
+constexpr int kEndMs = 2000, kReapMs = 2;  // of one that was killed
 
 [[noreturn]] void become_mpirun(const MpiCommand& command, int output_fd, pid_t parent) {
   setpgid(0, 0);
@@ -28,7 +29,8 @@ constexpr size_t kKeptOutput = size_t{16} << 10;
   dup2(null, 0);
   dup2(output_fd, 1);
   dup2(output_fd, 2);
-  for (int number : {SIGPIPE, SIGTTIN}) ::signal(number, SIG_DFL);
+  // A shell that runs tprun in the background ignores SIGINT; what tprun ignores is its own matter.
+  for (int number : {SIGPIPE, SIGTTIN, SIGINT, SIGTERM, SIGHUP}) ::signal(number, SIG_DFL);
   sigset_t children;
   sigemptyset(&children);
   sigaddset(&children, SIGCHLD);
@@ -57,9 +59,11 @@ MpirunProcess::MpirunProcess(const MpiCommand& command) {
 }
 
 MpirunProcess::~MpirunProcess() {
-  if (!ended_) {
-    kill();
-    waitpid(pid_, nullptr, 0);
+  kill();
+  // One that the kernel cannot end (a dead file server) is left to it.
+  for (int ms = 0; !ended_ && ms < kEndMs; ms += kReapMs) {
+    reap();
+    if (!ended_) usleep(kReapMs * 1000);
   }
   if (output_fd_ >= 0) close(output_fd_);
 }
@@ -89,6 +93,11 @@ void MpirunProcess::reap() {
 
 void MpirunProcess::kill() {
   if (!ended_) ::kill(pid_, SIGKILL);
+}
+
+void MpirunProcess::hurry() {
+  // It handles SIGCHLD from its start on, and sleep() returns for every signal that is handled.
+  if (!ended_) ::kill(pid_, SIGCHLD);
 }
 
 bool MpirunProcess::is_pending(int number) const {

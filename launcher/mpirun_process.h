@@ -8,8 +8,8 @@
 
 namespace tp {
 
-// The running mpirun. It is in a process group of its own, so that Ctrl-C reaches tprun alone; SIGTERM, SIGINT and SIGHUP are
-// blocked in it; it dies with tprun. What it writes is kept, since tprun tells the story of a failure itself.
+// The running mpirun. It is in a process group of its own, so that Ctrl-C reaches tprun alone; it blocks the signals that tprun
+// blocks; it dies with tprun. What it writes is kept, since tprun tells the story of a failure itself.
 class MpirunProcess {
  public:
   explicit MpirunProcess(const MpiCommand& command);
@@ -21,6 +21,8 @@ class MpirunProcess {
   void read_output();
   void reap();  // after SIGCHLD
   void kill();
+  // mpirun that gives up sleeps in seconds between its steps. This ends a second of it, and is nothing to one that does not.
+  void hurry();
   bool ended() const { return ended_; }
   int code() const { return code_; }      // exit code, when no signal ended it
   int signal() const { return signal_; }  // that ended it; 0 = none

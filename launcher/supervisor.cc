@@ -23,10 +23,11 @@ namespace tp {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr int kTickMs = 100, kFullTickMs = 5;
-constexpr double kEndOfMpirunS = 3;     // mpirun's own end once all ranks have ended well
-constexpr double kEndOfStoppedS = 0.5;  // and when they were stopped: nothing is left that it could do
-constexpr double kLateReportS = 0.5;    // reports still under way when mpirun is gone
+constexpr int kTickMs = 100, kStartTickMs = 20, kFullTickMs = 5;
+constexpr double kEndOfMpirunS = 3;             // mpirun's own end once all ranks have ended well
+constexpr double kEndOfStoppedS = 0.5;          // and when they were stopped: nothing is left that it could do
+constexpr double kLateReportS = 0.5;            // reports still under way when mpirun is gone
+constexpr std::chrono::seconds kUnkillable{1};  // for the kernel to end an mpirun that was killed
 constexpr size_t kLargestHello = 4096;
 constexpr size_t kInputQueue = size_t{1} << 18;
 constexpr int kStopSignals[] = {SIGTERM, SIGINT, SIGHUP};
@@ -83,9 +84,9 @@ class Supervisor {
   std::vector<std::unique_ptr<FrameStream>> newcomers_;
   std::vector<Rank> ranks_;
   bool started_ = false, timed_out_ = false, done_sent_ = false, over_ = false, pipe_closed_ = false;
-  bool ending_ = false, killed_ = false, killed_mpirun_ = false;
+  bool ending_ = false, killed_ = false, killed_mpirun_ = false, lost_ = false;
   int stop_signal_ = 0;
-  Clock::time_point start_deadline_{}, kill_deadline_{}, mpirun_deadline_{};
+  Clock::time_point start_deadline_{}, kill_deadline_{}, mpirun_deadline_{}, lost_deadline_{};
 };
 
 JobResult Supervisor::run() {
@@ -123,7 +124,8 @@ void Supervisor::tick() {
   }
   const size_t first_newcomer = fds.size();
   for (const auto& stream : newcomers_) fds.push_back({stream->fd(), POLLIN, 0});
-  poll(fds.data(), fds.size(), room ? kTickMs : kFullTickMs);
+  poll(fds.data(), fds.size(), !room ? kFullTickMs : started_ ? kTickMs : kStartTickMs);
+  mpirun_->reap();
 
   if (fds[0].revents != 0) on_signals();
   if (fds[2].revents != 0) mpirun_->read_output();
@@ -209,8 +211,13 @@ void Supervisor::read_rank(Rank& rank) {
     }
   }
   if (rank.stream->closed() && !rank.exit) {
-    // Its tprun-exec was killed, and the program with it.
-    rank.exit = RankExit{128 + SIGKILL, SIGKILL, ending_, 0};
+    if (started_ || (lost_ && Clock::now() > lost_deadline_)) {
+      rank.exit = RankExit{128 + SIGKILL, SIGKILL, ending_, 0};  // its tprun-exec was killed, and the program with it
+    } else if (!lost_) {
+      // mpirun knows more: whose process ended first, and how. It ends the others and then itself.
+      lost_ = true;
+      lost_deadline_ = in_seconds(request_.grace_s);
+    }
   }
   if (rank.exit) console_.end_rank(request_.first_rank + rank.hello.rank, rank.hello.host);
   if (rank.exit && rank.exit->code != 0 && !ending_) end_ranks(SIGTERM);
@@ -271,6 +278,12 @@ void Supervisor::check_deadlines() {
     end_ranks(SIGTERM);
     kill_deadline_ = Clock::now();
   }
+  if (!started_) mpirun_->hurry();
+  if (lost_ && !ending_ && Clock::now() > lost_deadline_) {
+    for (Rank& rank : ranks_) {
+      if (rank.stream && rank.stream->closed()) read_rank(rank);
+    }
+  }
   for (int number : kStopSignals) {
     // They are blocked in mpirun, so that it cannot end the ranks behind our back; what it was sent is seen here.
     if (stop_signal_ == 0 && mpirun_->is_pending(number)) on_signal(number);
@@ -309,9 +322,10 @@ void Supervisor::finish_when_over() {
       killed_mpirun_ = true;
       mpirun_->kill();
     }
-    over_ = mpirun_->ended();
-  } else if (mpirun_->ended() && Clock::now() > kill_deadline_ + std::chrono::seconds(1) && ending_) {
-    over_ = true;  // ranks that neither report nor go; JobGuard kills what is left of them
+    over_ = mpirun_->ended() || Clock::now() > mpirun_deadline_ + kUnkillable;
+  } else if (ending_ && Clock::now() > kill_deadline_ + std::chrono::seconds(1)) {
+    // Ranks that neither report nor go; JobGuard kills what is left of them.
+    over_ = mpirun_->ended() || Clock::now() > kill_deadline_ + std::chrono::seconds(1) + kUnkillable;
   }
   if (over_) mpirun_->read_output();
 }
@@ -334,7 +348,8 @@ bool Supervisor::all_reported() const {
 }
 
 int Supervisor::connected() const {
-  return static_cast<int>(std::count_if(ranks_.begin(), ranks_.end(), [](const Rank& r) { return r.stream != nullptr; }));
+  return static_cast<int>(
+      std::count_if(ranks_.begin(), ranks_.end(), [](const Rank& r) { return r.stream && !r.stream->closed(); }));
 }
 
 JobFacts Supervisor::facts() const {

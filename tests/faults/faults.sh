@@ -1,44 +1,10 @@
 #!/usr/bin/env bash
 # Kills, signals and closed pipes: whatever happens to a job, tprun ends in time, with the right code, and nothing is left of it.
-# usage: faults.sh TPRUN MODEL [ROUNDS]   ROUNDS random kills after the fixed cases (default 4)
+# usage: faults.sh TPRUN MODEL   (kills at random moments: random_kills.py; of what is only starting: start.sh)
 set -u
 tprun=$1
 model=$2
-rounds=${3:-4}
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-failures=0
-
-fail() {
-  echo "FAIL: $*"
-  failures=$((failures + 1))
-}
-
-# Processes whose environment has VARIABLE=VALUE.
-having() {
-  grep -lzxs "$1=$2" /proc/[0-9]*/environ | cut -d/ -f3 | grep -vx $$
-}
-
-# Waits for background tprun $1 and checks its code ($2), what is left of the job marked $3, and the time ($4 seconds).
-expect() {
-  local pid=$1 code=$2 mark=$3 bound=$4 start=$SECONDS rc
-  timeout 60 tail --pid="$pid" -s 0.05 -f /dev/null || kill -9 "$pid"
-  wait "$pid" 2>"$work/wait"
-  rc=$?
-  [ "$rc" = "$code" ] || { fail "$mark: code $rc, not $code"; sed 's/^/  /' "$work/$mark.err"; }
-  [ $((SECONDS - start)) -le "$bound" ] || fail "$mark: took $((SECONDS - start)) s, not $bound"
-  gone "$mark"
-}
-
-gone() {
-  local i
-  for i in $(seq 100); do
-    [ -z "$(having FAULT_MARK "$1")" ] && break
-    sleep 0.1
-  done
-  [ -z "$(having FAULT_MARK "$1")" ] || fail "$1: left $(having FAULT_MARK "$1" | tr '\n' ' ')"
-}
+source "$(dirname "$0")/expect.sh"
 
 # Starts a job of 2 ranks, marked $1, that sleeps in a shell's child, and waits until both ranks run.
 begin() {
@@ -48,15 +14,9 @@ begin() {
   FAULT_MARK=$mark WORK=$work "$tprun" --device cpu -n 2 --grace 2 "$@" -- sh -c \
     'echo $$ > $WORK/$FAULT_MARK.ready.$RANK; sleep 300 & wait; exit 9' >"$work/$mark.out" 2>"$work/$mark.err" </dev/null &
   job=$!
-  local i
-  for i in $(seq 200); do
-    [ -s "$work/$mark.ready.0" ] && [ -s "$work/$mark.ready.1" ] && return
-    sleep 0.05
-  done
-  fail "$mark: did not start"
+  appears "$work/$mark.ready.0" "$mark"
+  appears "$work/$mark.ready.1" "$mark"
 }
-
-mpirun_of() { pgrep -P "$1" -x mpirun; }
 
 begin kill_rank
 kill -9 "$(cat "$work/kill_rank.ready.1")"
@@ -97,7 +57,8 @@ expect $! 5 stubborn 5
 FAULT_MARK=twice WORK=$work "$tprun" --device cpu -n 2 --grace 50 -- sh -c 'trap "" INT; echo > $WORK/twice.ready.$RANK; while :; do sleep 1; done' \
   >"$work/twice.out" 2>"$work/twice.err" </dev/null &
 job=$!
-for i in $(seq 100); do [ -e "$work/twice.ready.0" ] && [ -e "$work/twice.ready.1" ] && break; sleep 0.05; done
+appears "$work/twice.ready.0" twice
+appears "$work/twice.ready.1" twice
 kill -INT $job
 sleep 0.5
 [ -n "$(having FAULT_MARK twice)" ] || fail "twice: the first Ctrl-C did not wait"
@@ -106,7 +67,7 @@ expect $job 130 twice 5
 
 # Signals while a model writes: all ranks stop at the same token, and what was written is a beginning of the whole text.
 write=(--device cpu --quiet -n 2 --threads 1 generate --model "$model" --prompt "A chip is" --ignore-eos --dtype float32)
-"$tprun" "${write[@]}" --max-new-tokens 400 >"$work/whole" 2>"$work/whole.err" </dev/null || fail "writing: code $?"
+bounded "$tprun" "${write[@]}" --max-new-tokens 400 >"$work/whole" 2>"$work/whole.err" </dev/null || fail "writing: code $?"
 for signal in TERM INT HUP USR1; do
   mark=writing_$signal
   FAULT_MARK=$mark "$tprun" "${write[@]}" --max-new-tokens 20000 >"$work/$mark.out" 2>"$work/$mark.err" </dev/null &
@@ -132,13 +93,14 @@ gone head
 FAULT_MARK=usr1 WORK=$work "$tprun" --device cpu -n 2 -- sh -c 'trap "echo got $RANK; exit 0" USR1; echo > $WORK/usr1.ready.$RANK; while :; do sleep 0.1; done' \
   >"$work/usr1.out" 2>"$work/usr1.err" </dev/null &
 job=$!
-for i in $(seq 100); do [ -e "$work/usr1.ready.0" ] && [ -e "$work/usr1.ready.1" ] && break; sleep 0.05; done
+appears "$work/usr1.ready.0" usr1
+appears "$work/usr1.ready.1" usr1
 kill -USR1 $job
 expect $job 0 usr1 5
 grep -q "got 0" "$work/usr1.out" && grep -q "got 1" "$work/usr1.err" || fail "usr1: not all ranks got it"
 
 # The first failure, with its last words at the very end, and a restart that helps.
-"$tprun" --device cpu -n 2 --max-restarts 2 -- sh -c "[ \$RANK = 1 ] && [ ! -e $work/second ] && { : > $work/second; echo last words >&2; exit 3; }; exit 0" \
+bounded "$tprun" --device cpu -n 2 --max-restarts 2 -- sh -c "[ \$RANK = 1 ] && [ ! -e $work/second ] && { : > $work/second; echo last words >&2; exit 3; }; exit 0" \
   2>"$work/restart.err" </dev/null
 code=$?
 [ $code = 0 ] || fail "restart: code $code"
@@ -146,45 +108,21 @@ grep -q "rank 1 on .* exited with code 3$" "$work/restart.err" || fail "restart:
 [ "$(grep -c "last words" "$work/restart.err")" = 1 ] || fail "restart: the last words were shown twice"
 
 # What the failing rank said last stands at the end, even when others spoke after it or the console shows no lines.
-WORK=$work "$tprun" --device cpu -n 2 -- sh -c '
+WORK=$work bounded "$tprun" --device cpu -n 2 -- sh -c '
   [ $RANK = 1 ] && { while [ ! -e $WORK/last.ready ]; do sleep 0.05; done; echo last words >&2; exit 3; }
   trap "echo bye >&2; exit 1" TERM; : >$WORK/last.ready; while :; do sleep 0.1; done' 2>"$work/last.err" </dev/null
 [ "$(tail -2 "$work/last.err" | sed 's/on [^ ]*/on HOST/')" = "tprun: error: rank 1 on HOST exited with code 3; its last lines:
   last words" ] || { fail "last: not at the end"; cat "$work/last.err"; }
-"$tprun" --device cpu -n 2 --quiet -- sh -c '[ $RANK = 1 ] && { echo last words >&2; exit 3; }; exit 0' 2>"$work/last.err" </dev/null
+bounded "$tprun" --device cpu -n 2 --quiet -- sh -c '[ $RANK = 1 ] && { echo last words >&2; exit 3; }; exit 0' 2>"$work/last.err" </dev/null
 [ "$(tail -1 "$work/last.err")" = "  last words" ] || fail "last: --quiet hides it"
 
 # Many jobs at once, one of them beside a taken default port: no two meet on a port.
 for i in $(seq 20); do
-  ("$tprun" --device cpu -n 2 -- sh -c '[ $RANK = 0 ] && echo $MASTER_PORT; exit 0' >"$work/many.$i" 2>"$work/many.$i.err" </dev/null; echo $? >"$work/many.$i.rc") &
+  (bounded "$tprun" --device cpu -n 2 -- sh -c '[ $RANK = 0 ] && echo $MASTER_PORT; exit 0' >"$work/many.$i" 2>"$work/many.$i.err" </dev/null; echo $? >"$work/many.$i.rc") &
 done
 wait
 cat "$work"/many.*.rc | sort | uniq -c | grep -qx ' *20 0' || { fail "many: not all 20 ended well"; cat "$work"/many.*.err; }
 [ "$(cat "$work"/many.? "$work"/many.?? | sort -u | wc -l)" = 20 ] || fail "many: a port was given twice"
-
-# Random kills at random moments.
-for round in $(seq "$rounds"); do
-  mark=random_$round
-  signals=(KILL TERM INT)
-  signal=${signals[$((RANDOM % 3))]}
-  FAULT_MARK=$mark "$tprun" --device cpu -n 2 --grace 1 -- sh -c 'sleep 300 & wait; exit 9' >"$work/$mark.out" 2>"$work/$mark.err" </dev/null &
-  job=$!
-  sleep "0.$((RANDOM % 6))"
-  case $((RANDOM % 3)) in
-    0) victim=$job ;;
-    1) victim=$(mpirun_of $job) ;;
-    2) victim=$(having FAULT_MARK $mark | while read -r p; do [ "$(cat /proc/$p/comm 2>/dev/null)" = sh ] && echo "$p" && break; done) ;;
-  esac
-  kill -$signal ${victim:-$job} 2>"$work/kill"
-  start=$SECONDS
-  timeout 30 tail --pid=$job -s 0.05 -f /dev/null || fail "$mark: hangs after $signal to ${victim:-$job}"
-  wait $job 2>"$work/wait"
-  code=$?
-  want=$((128 + $(kill -l $signal)))
-  [ $code = $want ] || { fail "$mark: $signal to ${victim:-$job} (tprun is $job): code $code, not $want"; cat "$work/$mark.err"; }
-  [ $((SECONDS - start)) -le 4 ] || fail "$mark: took $((SECONDS - start)) s"
-  gone $mark
-done
 
 sleep 0.3
 [ -z "$(ls -d /dev/shm/tprun-"$(id -u)"-* 2>"$work/ls")" ] || echo "note: /dev/shm has directories of jobs that run elsewhere: $(ls -d /dev/shm/tprun-*)"

@@ -4,6 +4,8 @@
 # usage: command_line.sh TPRUN
 set -u
 tprun=$1
+# What the caller has set for jobs of its own is not what these lines are about.
+unset $(compgen -e | grep -E '^(OMPI|PRTE|TPU|TORCH_TPU|SLURM|MASTER|OMP_NUM_THREADS|LOCAL_|GROUP_RANK|RANK|WORLD_SIZE|NNODES|NODE_RANK|JOB_COMPLETION_INDEX)')
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failures=0
@@ -17,7 +19,6 @@ fail() {
 mkdir "$work/bin"
 cat >"$work/bin/mpirun" <<'M'
 #!/bin/sh
-[ "$1" = --version ] && [ -e "$FAKE_NOTES.kill" ] && rm "$FAKE_NOTES.kill" && kill -9 $$
 [ "$1" = --version ] && { echo "mpirun (Open MPI) ${FAKE_VERSION:-5.0.6}"; exit 0; }
 echo "$@" >>"$FAKE_NOTES"
 exec sleep "${FAKE_SLEEP:-0}"
@@ -76,9 +77,6 @@ for line in "--nproc_per_node 2 --device=cpu --allow-run-as-root --dry-run -- ec
 done
 [ ! -e "$work/notes" ] || fail "--dry-run started mpirun"
 FAKE_VERSION=4.1.6 PATH=$work/bin:$PATH "$tprun" "${root[@]}" --dry-run -- true | grep -q -- "--mca oob_tcp_if_include lo" || fail "not the options of 4.1"
-# A kill that hits the one that is asked for its version is no reason to call it another program.
-touch "$work/notes.kill"
-PATH=$work/bin:$PATH "$tprun" "${root[@]}" --dry-run -- true >"$work/out" 2>"$work/err" || { fail "killed when asked: code $?"; cat "$work/err"; }
 FAKE_VERSION=3.1.0 PATH=$work/bin:$PATH "$tprun" "${root[@]}" -- true 2>"$work/err" && fail "3.1 was accepted"
 grep -q "Open MPI 3.1 is too old" "$work/err" || fail "3.1: no word of it"
 

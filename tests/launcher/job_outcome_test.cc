@@ -64,6 +64,18 @@ TEST(JobOutcome, IsARefusalWhenMpirunCannotStart) {
   EXPECT_EQ(judge_job(facts).error, "mpirun could not start the ranks; mpirun said:\nno such host");
 }
 
+TEST(JobOutcome, IsTheSignalThatEndedARankBeforeItsProgram) {
+  JobFacts facts = two_ranks(std::nullopt, std::nullopt);
+  facts.started = false;
+  facts.mpirun_code = 128 + SIGINT;
+  facts.mpirun_output = "rank 0 exited on signal 2\n";
+  EXPECT_EQ(judge_job(facts).code, 130);
+  EXPECT_EQ(judge_job(facts).error,
+            "a rank was ended by SIGINT before its program was started; mpirun said:\nrank 0 exited on signal 2");
+  facts.mpirun_code = 213;  // a code of its own
+  EXPECT_EQ(judge_job(facts).code, 2);
+}
+
 TEST(JobOutcome, IsZeroWhenAllIsWell) {
   const JobResult result = judge_job(two_ranks(RankExit{}, RankExit{}));
   EXPECT_EQ(result.code, 0);

@@ -18,18 +18,6 @@ MpiRequest request_of(int nproc, int cores) {
   return request;
 }
 
-TEST(MpiVersion, IsReadFromBothForms) {
-  const auto old_form = parse_mpi_version("mpirun (Open MPI) 4.1.4\n\nReport bugs to http://www.open-mpi.org/\n");
-  ASSERT_TRUE(old_form);
-  EXPECT_EQ(old_form->major, 4);
-  EXPECT_EQ(old_form->minor, 1);
-  EXPECT_EQ(old_form->patch, 4);
-  const auto new_form = parse_mpi_version("mpirun (Open MPI) 5.0.6rc2\n");
-  ASSERT_TRUE(new_form);
-  EXPECT_EQ(new_form->major, 5);
-  EXPECT_FALSE(parse_mpi_version("HYDRA build details:\n    Version: 4.1\n"));
-}
-
 TEST(MpiCommand, UsesTheNamesOfVersion4) {
   EXPECT_EQ(
       shell_line(mpi_command({4, 1, 4}, request_of(2, 8)).argv),
