@@ -68,13 +68,11 @@ std::string help_text() {
       "tprun [options] -- PROGRAM [args]        any program on every rank, with the full launch environment\n"
       "\nCommands\n";
   for (const CommandRow& row : command_table()) {
-    if (!row.missing.empty()) continue;
     text += help_line("  " + names_of(row), std::string(row.help) + (row.on_ranks ? " (on every rank)" : ""));
   }
   OptionGroup group{};
   bool first = true;
   for (const OptionRow& row : option_table()) {
-    if (!row.missing.empty()) continue;
     if (first || row.group != group) text += "\n" + std::string(group_title(row.group)) + "\n";
     first = false;
     group = row.group;
@@ -88,9 +86,8 @@ std::string help_text() {
 std::string option_docs() {
   std::string text = "| option | type | default | what it does | read by |\n| --- | --- | --- | --- | --- |\n";
   for (const OptionRow& row : option_table()) {
-    const std::string help = row.missing.empty() ? std::string(row.help) : "refused: " + std::string(row.missing);
     text += "| `" + in_cell(usage_of(row)) + "` | " + std::string(type_name(row.type)) + " | " + in_cell(default_of(row)) +
-            " | " + in_cell(help) + " | " + std::string(goal_name(row.goal)) + " |\n";
+            " | " + in_cell(std::string(row.help)) + " | " + std::string(goal_name(row.goal)) + " |\n";
   }
   return text;
 }
@@ -98,7 +95,6 @@ std::string option_docs() {
 std::string completion_script(const std::string& shell) {
   std::string words, cases;
   for (const CommandRow& row : command_table()) {
-    if (!row.missing.empty()) continue;
     words += std::string(row.name) + " ";
     if (row.actions.empty()) continue;
     cases += "    " + std::string(row.name) + ") words=\"";
@@ -106,7 +102,6 @@ std::string completion_script(const std::string& shell) {
     cases += "\" ;;\n";
   }
   for (const OptionRow& row : option_table()) {
-    if (!row.missing.empty()) continue;
     words += "--" + std::string(row.name) + " ";
     if (row.choices.empty()) continue;
     cases += "    --" + std::string(row.name) + ") words=\"";

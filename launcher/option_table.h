@@ -32,7 +32,6 @@ struct OptionRow {
   std::string_view default_note;   // how help describes a default that depends on other things
   std::string_view help;
   std::vector<std::string_view> choices;  // empty = any value
-  std::string_view missing;               // why this version refuses the option; empty = it works
 };
 
 const std::vector<OptionRow>& option_table();
@@ -47,7 +46,6 @@ struct CommandRow {
   std::vector<std::string_view> actions;  // second words (`plan check`); empty = none
   bool on_ranks = false;                  // runs on every rank; otherwise here, and nothing is started
   std::string_view help;
-  std::string_view missing;  // why this version refuses the command; empty = it works
 };
 
 const std::vector<CommandRow>& command_table();

@@ -111,7 +111,6 @@ class OptionParser {
   }
 
   void take_option(const OptionRow& row, std::optional<std::string> value, const std::string& spelled) {
-    if (!row.missing.empty()) throw Error(spelled, std::string(row.missing), "leave it out");
     const bool more = next_ < arguments_.size();
     if (row.type == OptionType::kFlag) {
       if (!value && more && (arguments_[next_] == "true" || arguments_[next_] == "false")) value = arguments_[next_++];
@@ -132,7 +131,6 @@ class OptionParser {
     const std::string& word = words_[0];
     const CommandRow* command = find_command(word);
     if (command == nullptr) refuse_word(word);
-    if (!command->missing.empty()) throw Error(word, std::string(command->missing), "leave it out");
     if (options_.has_program) {
       throw Error(word, "a command and a program after `--` cannot both run", "leave out one of them");
     }
