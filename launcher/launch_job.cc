@@ -128,9 +128,9 @@ void add_store(const LaunchSettings& settings, RankStart& start) {
   start.argv.push_back(std::to_string(settings.timeout_s));
 }
 
-// `chip_of`: what libtpu reads on this rank, if tprun sets it.
+// `chip_of`: what libtpu reads on this rank, if tprun sets it. `input`: what rank 0 reads, if tprun writes it.
 void print_dry_run(const Launch& launch, const std::vector<std::string>& program,
-                   const std::function<Environment(int)>& chip_of) {
+                   const std::function<Environment(int)>& chip_of, const std::optional<std::string>& input) {
   const auto print = [](const char* title, const Environment& variables) {
     std::printf("# %s\n", title);
     for (const auto& [name, value] : variables) std::printf("%s=%s\n", name.c_str(), shell_quoted(value).c_str());
@@ -143,6 +143,7 @@ void print_dry_run(const Launch& launch, const std::vector<std::string>& program
     print(("environment of rank " + rank.at("RANK")).c_str(), rank);
   }
   std::printf("# mpirun\n%s\n# each rank\n%s\n", shell_line(launch.mpi.argv).c_str(), shell_line(program).c_str());
+  if (input) std::printf("# standard input of rank 0\n%s", input->c_str());
 }
 
 }  // namespace
@@ -163,7 +164,8 @@ int run_on_ranks(const Options& options, const LaunchSettings& settings, const s
     const std::string runtime_dir = "/dev/shm/tprun-JOB";
     add_mpi_command(options, settings, runtime_dir, require_mpi_version(ask_mpirun({})), launch);
     add_own_variables(preset, settings, runtime_dir, launch);
-    print_dry_run(launch, program, chip_of);
+    // The job of a server holds its key, which is nobody's to read.
+    print_dry_run(launch, program, chip_of, options.command == "serve" ? std::nullopt : input);
     return 0;
   }
   JobGuard guard;

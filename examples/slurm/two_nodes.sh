@@ -5,7 +5,8 @@
 #   examples/slurm/two_nodes.sh [TPRUN [MODEL]]
 set -u
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-export TPRUN=${1:-$here/../../build/install/bin/tprun}
+TPRUN=$(realpath "${1:-$here/../../build/install/bin/tprun}")
+export TPRUN
 model=$(realpath "${2:-$here/../tiny}")
 prompt="The French Bread Law states"
 
@@ -99,6 +100,17 @@ rank 3 of 4 on host 1" ] || fail "places: $(cat places.err)"
 # A copy of tprun per task would be N jobs of one rank.
 timeout 60 srun -N 1 -n 2 "$TPRUN" --device cpu -- true >log/srun 2>&1 && fail "two copies of tprun were accepted"
 grep -q "srun started 2 copies of tprun; each would be a job of its own" log/srun || fail "two copies: $(cat log/srun)"
+# Within one node srun may start the ranks itself: they read what tprun would have told them.
+worker=$(dirname "$TPRUN")/tprun-rank
+[ -x "$worker" ] || worker=$(dirname "$TPRUN")/../runtime/tprun-rank
+"$TPRUN" --device cpu --dry-run -n 2 --threads 1 generate --model "$model" --prompt "$prompt" --max-new-tokens 40 >dry 2>log/dry || fail "--dry-run"
+tail -n 1 dry >job.line
+timeout 60 srun -N 1 -n 2 --mpi=pmix "$worker" <job.line >ranks.out 2>log/ranks || fail "srun --mpi=pmix: $(cat log/ranks)"
+cmp -s one ranks.out || fail "srun --mpi=pmix wrote another text: $(cat ranks.out)"
+# Ranks that MPI cannot join would each be a job of its own; they end without a word of text.
+timeout 60 srun -N 1 -n 2 --mpi=none "$worker" <job.line >singles.out 2>log/singles && fail "two singletons were accepted"
+[ ! -s singles.out ] || fail "singletons wrote: $(cat singles.out)"
+
 # A rank that fails fails the batch job, with its code.
 printf '#!/bin/bash\nexec "$TPRUN" --device cpu --quiet -- sh -c "exit 5"\n' >failing.sh
 timeout 120 sbatch --wait --nodes=2 --output="$dir/failing.out" failing.sh >log/sbatch 2>&1

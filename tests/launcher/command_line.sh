@@ -76,6 +76,11 @@ for line in "--nproc_per_node 2 --device=cpu --allow-run-as-root --dry-run -- ec
   [ "$(tail -1 <<<"$out")" = "echo --seed x" ] || fail "$line: program is wrong"
 done
 [ ! -e "$work/notes" ] || fail "--dry-run started mpirun"
+# It tells what rank 0 would read, but no server's key.
+tiny=$(dirname "$0")/../../examples/tiny
+PATH=$work/bin:$PATH "$tprun" "${root[@]}" --dry-run generate --model "$tiny" --prompt x | tail -1 | grep -q '^{"job_version":.*"text":"x"' || fail "--dry-run: no job"
+PATH=$work/bin:$PATH TPRUN_API_KEY=secret "$tprun" "${root[@]}" --dry-run serve --model "$tiny" >"$work/out" || fail "--dry-run serve"
+grep -q secret "$work/out" && fail "--dry-run tells the server's key"
 FAKE_VERSION=4.1.6 PATH=$work/bin:$PATH "$tprun" "${root[@]}" --dry-run -- true | grep -q -- "--mca oob_tcp_if_include lo" || fail "not the options of 4.1"
 FAKE_VERSION=3.1.0 PATH=$work/bin:$PATH "$tprun" "${root[@]}" -- true 2>"$work/err" && fail "3.1 was accepted"
 grep -q "Open MPI 3.1 is too old" "$work/err" || fail "3.1: no word of it"
