@@ -1,6 +1,8 @@
 #include "launcher/device_choice.h"
 
 #include <dlfcn.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,6 +13,8 @@
 
 namespace tp {
 namespace {
+
+constexpr unsigned kLoadTimeoutS = 60;
 
 std::string list_of_signs(const HostChips& chips, const Environment& preset) {
   std::string list;
@@ -51,14 +55,16 @@ DeviceChoice choose_device(const std::string& given, const HostChips& chips, con
   return {"cpu", "device cpu (no TPU chip found)"};
 }
 
-void require_pjrt_plugin(const std::string& path) {
+void require_pjrt_plugin(const std::string& path, const std::string& where) {
   std::error_code ignored;
   const char* fix = "give the file of a PJRT plugin, such as libtpu.so";
-  if (!std::filesystem::is_regular_file(path, ignored)) throw Error("--pjrt-plugin", "no such file: " + path, fix);
+  if (!std::filesystem::is_regular_file(path, ignored)) throw Error(where, "no such file: " + path, fix);
   int ends[2];
-  if (pipe(ends) != 0) throw Error("--pjrt-plugin", "pipe failed", "");
+  if (pipe(ends) != 0) throw Error(where, "pipe failed", "");
   const pid_t child = fork();
   if (child == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    alarm(kLoadTimeoutS);  // a library may wait for a chip
     void* library = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
     const char* why = library == nullptr ? dlerror() : dlsym(library, "GetPjrtApi") == nullptr ? "it has no GetPjrtApi" : "";
     [[maybe_unused]] const ssize_t n = write(ends[1], why, std::char_traits<char>::length(why));
@@ -72,7 +78,7 @@ void require_pjrt_plugin(const std::string& path) {
   int status = 0;
   waitpid(child, &status, 0);
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-    throw Error("--pjrt-plugin", path + " cannot be loaded: " + (why.empty() ? "the process that tried died" : why), fix);
+    throw Error(where, path + " cannot be loaded: " + (why.empty() ? "the process that tried died" : why), fix);
   }
 }
 

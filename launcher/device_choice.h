@@ -19,7 +19,8 @@ struct DeviceChoice {
 DeviceChoice choose_device(const std::string& given, const HostChips& chips, const Environment& preset, bool plugin_given,
                            const std::string& host_root);
 
-// Loads the plugin in a process of its own (a wrong one may take its process down) and looks for GetPjrtApi. Throws Error.
-void require_pjrt_plugin(const std::string& path);
+// Loads the plugin in a process of its own (a wrong one may take its process down, or wait for ever) and looks for GetPjrtApi.
+// Throws Error with `where`, the option or variable that named it.
+void require_pjrt_plugin(const std::string& path, const std::string& where);
 
 }  // namespace tp

@@ -131,7 +131,7 @@ Finding look_at_chips(const LaunchSettings& settings, const std::string& root) {
 Finding look_at_plugin(const LaunchSettings& settings) {
   if (!settings.pjrt_plugin.empty()) return {"plugin", settings.pjrt_plugin + " can be loaded", ""};
   const std::string libtpu = find_libtpu();
-  require_pjrt_plugin(libtpu);
+  require_pjrt_plugin(libtpu, "libtpu");
   return {"plugin", "libtpu " + libtpu + " can be loaded", ""};
 }
 

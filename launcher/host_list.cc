@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <initializer_list>
+#include <regex>
 #include <sstream>
 
 #include "sharding/error.h"
@@ -20,12 +22,17 @@ int slots_of(const std::string& text, const std::string& where) {
   return slots;
 }
 
-void add_host(std::vector<HostSlots>& hosts, HostSlots host, const std::string& where) {
-  // What begins with a dash would be an option of ssh.
-  if (host.name.empty() || host.name[0] == '-') throw Error(where, "`" + host.name + "` is not a host", "NAME or NAME:N");
+void add_host(std::vector<HostSlots>& hosts, HostSlots host, const std::string& where, const std::string& form) {
+  // What begins with a dash would be an option of ssh; mpirun is given all hosts in one word, NAME:N,NAME:N.
+  if (host.name.empty() || host.name[0] == '-' || host.name.find_first_of(":,\"' \t\r") != std::string::npos)
+    throw Error(where, "`" + host.name + "` is not a host", form);
   const bool twice = std::any_of(hosts.begin(), hosts.end(), [&](const HostSlots& h) { return h.name == host.name; });
   if (twice) throw Error(where, host.name + " is there twice", "NAME:N gives a host N ranks");
   hosts.push_back(std::move(host));
+}
+
+bool is_any_of(const std::string& word, std::initializer_list<const char*> words) {
+  return std::find(words.begin(), words.end(), word) != words.end();
 }
 
 }  // namespace
@@ -38,7 +45,7 @@ std::vector<HostSlots> parse_host_option(const std::string& text) {
     const size_t colon = part.rfind(':');
     HostSlots host{part.substr(0, colon), 0};
     if (colon != std::string::npos) host.slots = slots_of(part.substr(colon + 1), "--host");
-    add_host(hosts, std::move(host), "--host");
+    add_host(hosts, std::move(host), "--host", "NAME or NAME:N");
     at = end + 1;
   }
   return hosts;
@@ -50,18 +57,19 @@ std::vector<HostSlots> parse_hostfile(const std::string& text, const std::string
   int number = 0;
   for (std::string line; std::getline(lines, line);) {
     ++number;
-    std::istringstream words(line.substr(0, line.find('#')));
+    static const std::regex spaced(R"(\s*=\s*)");
+    std::istringstream words(std::regex_replace(line.substr(0, line.find('#')), spaced, "="));
     const std::string where = path + ":" + std::to_string(number);
     HostSlots host;
     if (!(words >> host.name)) continue;
     for (std::string word; words >> word;) {
-      if (word.starts_with("slots=")) {
-        host.slots = slots_of(word.substr(6), where);
-      } else if (word.find('=') == std::string::npos) {
+      const std::string key = word.substr(0, word.find('='));
+      if (key == word || !is_any_of(key, {"slots", "cpus", "cpu", "count", "max_slots", "max-slots", "slots_max", "slots-max"}))
         throw Error(where, "`" + word + "` is not understood", "NAME slots=N");
-      }
+      const int slots = slots_of(word.substr(key.size() + 1), where);
+      if (key.find("max") == std::string::npos) host.slots = slots;
     }
-    add_host(hosts, std::move(host), where);
+    add_host(hosts, std::move(host), where, "NAME slots=N");
   }
   if (hosts.empty()) throw Error(path, "names no host", "one host a line: NAME slots=N");
   return hosts;

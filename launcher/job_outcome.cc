@@ -2,6 +2,7 @@
 
 #include <signal.h>
 
+#include <cstdio>
 #include <cstring>
 
 #include "sharding/error.h"
@@ -62,8 +63,9 @@ JobResult judge_job(const JobFacts& facts) {
     result.error = "mpirun was ended by " + signal_name(facts.mpirun_signal);
   } else if (facts.timed_out) {
     result.code = 1;
-    result.error = "--timeout: after " + std::to_string(static_cast<int64_t>(facts.timeout_s)) +
-                   " s these ranks had not started: " + missing_ranks(facts) +
+    char seconds[32];
+    std::snprintf(seconds, sizeof(seconds), "%.10g", facts.timeout_s);
+    result.error = "--timeout: after " + std::string(seconds) + " s these ranks had not started: " + missing_ranks(facts) +
                    (facts.control.empty() ? "" : "; they were to report to " + facts.control) + said(facts.mpirun_output);
   } else if (const RankFacts* failed = first_failure(facts, false)) {
     result.code = failed->exit->code;

@@ -70,7 +70,11 @@ class EnvMaker {
     const auto given = request_.master_port ? request_.master_port : from_env;
     const char* where = request_.master_port ? "--master-port" : "MASTER_PORT";
     if (!given && !place_.several) return lease_any();
-    const int port = given.value_or(kTpuMasterPort);
+    return own_port(given.value_or(kTpuMasterPort), where);
+  }
+
+  // A port that the first host listens at.
+  int own_port(int port, const char* where) {
     if (port < 1 || port > kHighestPort)
       throw Error(where, std::to_string(port) + " is not a port", "a number from 1 to 65535");
     if (place_.node_rank == 0) env_.leases.push_back(PortLease::exactly(port, where));
@@ -164,9 +168,9 @@ class EnvMaker {
   void add_session() {
     env_.common["TORCH_TPU_XPROF_SESSION_ID"] = preset("TORCH_TPU_XPROF_SESSION_ID").value_or(session());
     // torch.compile's handshake has a fixed default port: a second job on this host would meet the first one there.
-    const auto handshake = preset("TORCH_TPU_INTERNAL_HANDSHAKE_PORT");
-    if (handshake || !place_.several)
-      env_.common["TORCH_TPU_INTERNAL_HANDSHAKE_PORT"] = handshake ? *handshake : std::to_string(lease_any());
+    const char* name = "TORCH_TPU_INTERNAL_HANDSHAKE_PORT";
+    const auto handshake = preset_number(request_.preset, name);
+    if (handshake || !place_.several) env_.common[name] = std::to_string(handshake ? own_port(*handshake, name) : lease_any());
   }
 
   // What torch_tpu and libtpu set for each rank of a job, found in the environment of the launcher.
@@ -176,9 +180,11 @@ class EnvMaker {
       if (name == "LIBTPU_INIT_ARGS" || name == "ALLOW_MULTIPLE_LIBTPU_LOAD" || name == "TPU_PREMAPPED_BUFFER_SIZE") continue;
       const auto left = preset(name);
       // What differs from rank to rank cannot be right for all of them.
-      const bool own = name == "CLOUD_TPU_TASK_ID" || name.starts_with("TPU_VISIBLE_") || name == "TPU_PROCESS_PORT";
-      if (left && (*left != value || (own && world_ > 1)))
-        env_.notes.push_back(name + "=" + *left + " is left over from another job (this one has " + value + "): unset it");
+      const bool own =
+          world_ > 1 && (name == "CLOUD_TPU_TASK_ID" || name.starts_with("TPU_VISIBLE_") || name == "TPU_PROCESS_PORT");
+      if (left && (*left != value || own))
+        env_.notes.push_back(name + "=" + *left + " is left over from another job (" +
+                             (own ? "each rank of this one has its own" : "this one has " + value) + "): unset it");
     }
   }
 

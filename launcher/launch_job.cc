@@ -33,7 +33,7 @@ struct Launch {
 void add_own_variables(const Environment& preset, const LaunchSettings& settings, const std::string& runtime_dir,
                        Launch& launch) {
   Environment& common = launch.env.common;
-  if (settings.threads_given || !preset.contains("OMP_NUM_THREADS"))
+  if (settings.threads_given || !preset_text(preset, "OMP_NUM_THREADS"))
     common["OMP_NUM_THREADS"] = std::to_string(settings.threads);
   if (settings.hosts.empty()) common["TPRUN_RUNTIME_DIR"] = runtime_dir;
   launch.unset = {"TPRUN_CONTROL", "TPRUN_TOKEN"};

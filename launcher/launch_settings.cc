@@ -13,7 +13,8 @@ namespace tp {
 namespace {
 
 constexpr int kMostRanks = 4096, kMostThreads = 4096;
-constexpr int kDevicesPerHost = 8;  // torch_tpu's guess when nothing tells
+constexpr double kMostSeconds = 1e6;  // 11 days; clocks and milliseconds in an int have room for it
+constexpr int kDevicesPerHost = 8;    // torch_tpu's guess when nothing tells
 constexpr const char* kDevicesVariable = "TORCH_TPU_DEVICES_PER_HOST";
 constexpr int64_t kLargestHostfile = int64_t{16} << 20;
 
@@ -60,16 +61,23 @@ int threads_of(const Options& options, const Environment& preset, int cores, int
     }
     return static_cast<int>(*given);
   }
-  const auto omp = preset.find("OMP_NUM_THREADS");
-  const int from_omp = omp != preset.end() ? std::atoi(omp->second.c_str()) : 0;
-  return from_omp > 0 ? std::min(from_omp, kMostThreads) : std::max(1, cores / nproc);
+  const auto omp = preset_text(preset, "OMP_NUM_THREADS");
+  if (!omp) return std::max(1, cores / nproc);
+  std::string first = comma_list(*omp)[0];
+  std::erase(first, ' ');
+  const int count = whole_number(first).value_or(0);
+  if (count < 1 || count > kMostThreads) {
+    throw Error("OMP_NUM_THREADS", "`" + *omp + "` is not a number of threads",
+                "unset it, or set it to a whole number from 1 to " + std::to_string(kMostThreads));
+  }
+  return count;
 }
 
 double seconds(const Options& options, const char* name, bool zero_allowed) {
   const double value = *options.number(name);
-  if (value < 0 || (value == 0 && !zero_allowed)) {
+  if (value < 0 || (value == 0 && !zero_allowed) || value > kMostSeconds) {
     throw Error("--" + std::string(name), "`" + options.text(name) + "` is not a time",
-                "seconds, " + std::string(zero_allowed ? "0 or more" : "more than 0"));
+                "seconds, " + std::string(zero_allowed ? "0 or more" : "more than 0") + ", at most 1000000");
   }
   return value;
 }
@@ -80,10 +88,14 @@ void settle_device(const Options& options, const Environment& preset, LaunchSett
     settings.pjrt_plugin = std::filesystem::absolute(options.text("pjrt-plugin"));
     if (options.text("device") == "cpu")
       throw Error("--pjrt-plugin", "is for chips, and --device is cpu", "leave one of them out");
-    require_pjrt_plugin(settings.pjrt_plugin);
+    require_pjrt_plugin(settings.pjrt_plugin, "--pjrt-plugin");
   }
   if (options.text("device") != "cpu") settings.chips = find_chips(root);
   settings.device = choose_device(options.text("device"), settings.chips, preset, !settings.pjrt_plugin.empty(), root);
+  // A library that cannot be loaded takes every Python program down when it imports torch_tpu, without a word.
+  const auto library = preset_text(preset, "TPU_LIBRARY_PATH");
+  if (library && settings.device.device == "tpu" && settings.pjrt_plugin.empty())
+    require_pjrt_plugin(*library, "TPU_LIBRARY_PATH");
 }
 
 // Hosts that are listed are all started from here, and --nnodes only counts them.

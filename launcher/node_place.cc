@@ -39,9 +39,13 @@ NodePlace find_node_place(const NodeOptions& options, bool tpu, const Environmen
   }
   place.node_rank = node_rank_of(options, preset, tpu);
   if (place.node_rank >= place.nnodes) {
-    throw Error("--node-rank", std::to_string(place.node_rank) + " of " + std::to_string(place.nnodes) + " hosts",
-                "a number from 0 to " + std::to_string(place.nnodes - 1));
+    const bool one = place.nnodes == 1;
+    throw Error("--node-rank",
+                std::to_string(place.node_rank) + " of " + std::to_string(place.nnodes) + (one ? " host" : " hosts"),
+                one ? "--nnodes N" : "a number from 0 to " + std::to_string(place.nnodes - 1));
   }
+  // An indexed Job of one pod need not name its host.
+  if (place.nnodes == 1 && place.hosts.empty()) place.hosts = {"localhost"};
   return place;
 }
 

@@ -35,7 +35,7 @@ AotRequest request_of(const Options& options) {
   request.dump_hlo = options.text("dump-hlo");
   if (options.given("pjrt-plugin")) {
     request.libtpu = std::filesystem::absolute(options.text("pjrt-plugin")).string();
-    require_pjrt_plugin(request.libtpu);
+    require_pjrt_plugin(request.libtpu, "--pjrt-plugin");
   } else {
     request.libtpu = find_libtpu();
   }

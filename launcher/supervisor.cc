@@ -47,6 +47,7 @@ struct Rank {
   std::unique_ptr<FrameStream> stream;
   RankHello hello;
   std::optional<RankExit> exit;
+  bool late = false;  // it had not reported in when the time was up
 };
 
 class Supervisor {
@@ -275,6 +276,7 @@ void Supervisor::send_signal(int number) {
 void Supervisor::check_deadlines() {
   if (!started_ && !ending_ && Clock::now() > start_deadline_) {
     timed_out_ = true;
+    for (Rank& rank : ranks_) rank.late = rank.stream == nullptr;
     end_ranks(SIGTERM);
     kill_deadline_ = Clock::now();
   }
@@ -368,7 +370,7 @@ JobFacts Supervisor::facts() const {
     const int number = request_.first_rank + static_cast<int>(i);
     // What stands at the end of the console already is not said again.
     const auto last_lines = console_.spoke_last(number) ? std::vector<std::string>() : console_.last_lines(number);
-    facts.ranks.push_back({number, rank.hello.host, rank.exit, last_lines});
+    facts.ranks.push_back({number, rank.late ? "" : rank.hello.host, rank.exit, last_lines});
   }
   return facts;
 }

@@ -69,6 +69,11 @@ begin deaf_timeout deaf -n 2 --timeout 1
 expect $job 1 deaf_timeout $((1 + bound))
 [ "$(cat "$work/deaf_timeout.err")" = "tprun: error: --timeout: after 1 s these ranks had not started: 0, 1" ] || fail "deaf_timeout: $(cat "$work/deaf_timeout.err")"
 
+# Ranks that report in after the time was up are named nevertheless.
+FAULT_MARK=late bounded "$tprun" --device cpu --quiet --timeout 0.001 -n 2 -- true 2>"$work/late.err" </dev/null
+[ "$(cat "$work/late.err")" = "tprun: error: --timeout: after 0.001 s these ranks had not started: 0, 1" ] || fail "late: $(cat "$work/late.err")"
+gone late
+
 # mpirun that goes without a word.
 stub gone <<'EOS'
 version "$1" && exec "$real" "$@"

@@ -55,6 +55,10 @@ refused "no such directory: $work/none" "${root[@]}" generate --model "$work/non
 refused "config.json" "${root[@]}" generate --model "$work/bin" --prompt x
 refused "is neither a directory nor in the Hugging Face cache" "${root[@]}" generate --model no/such --prompt x
 refused "is not a time" "${root[@]}" --timeout 0 -- true
+refused "\`1e300\` is not a time" "${root[@]}" --timeout 1e300 -- true
+refused "\`1e300\` is not a time" "${root[@]}" --grace 1e300 -- true
+OMP_NUM_THREADS=abc refused "OMP_NUM_THREADS: \`abc\` is not a number of threads" "${root[@]}" -- true
+OMP_NUM_THREADS=0,2 refused "OMP_NUM_THREADS: \`0,2\` is not a number of threads" "${root[@]}" -- true
 refused "looked for $work/sys/bus/pci/devices" --host-root "$work" --device tpu -- true
 # A number of ranks that was given is kept or refused, never changed.
 mkdir -p "$work/chip/dev/vfio" "$work/chip/proc" "$work/chip/sys/bus/pci/devices/0000:00:04.0"
@@ -62,6 +66,8 @@ echo 0x1ae0 >"$work/chip/sys/bus/pci/devices/0000:00:04.0/vendor"
 echo 0x0063 >"$work/chip/sys/bus/pci/devices/0000:00:04.0/device"
 ln -s ../../../kernel/iommu_groups/0 "$work/chip/sys/bus/pci/devices/0000:00:04.0/iommu_group"
 touch "$work/chip/dev/vfio/0"
+TPU_LIBRARY_PATH=$work/none refused "TPU_LIBRARY_PATH: no such file" --allow-run-as-root --host-root "$work/chip" --device tpu -- true
+TPU_LIBRARY_PATH=$work/bin/mpirun refused "TPU_LIBRARY_PATH: $work/bin/mpirun cannot be loaded" --allow-run-as-root --host-root "$work/chip" --device tpu -- true
 refused "asked 4, found 1 chip (1 device)" --allow-run-as-root --host-root "$work/chip" --device tpu -n 4 -- true
 MASTER_PORT=port refused "MASTER_PORT: \`port\` is not a whole number" "${root[@]}" -- true
 refused "--node-rank: is needed with several hosts" "${root[@]}" --nnodes 2 -- true
@@ -120,6 +126,7 @@ for ranks in 1 2 3; do
     [ "$threads" = 2 ] && [ "$cpus" -ge $want ] || echo "FAIL: $ranks ranks: $cpus CPUs for $threads threads"
   done | grep . && failures=$((failures + 1))
 done
+OMP_NUM_THREADS= "$tprun" --device cpu -n 1 -- sh -c 'echo $OMP_NUM_THREADS' 2>"$work/err" </dev/null | grep -qx "[1-9][0-9]*" || fail "an empty OMP_NUM_THREADS was kept"
 OMP_NUM_THREADS=3 "$tprun" --device cpu -n 1 -- sh -c 'echo $OMP_NUM_THREADS' 2>"$work/err" </dev/null | grep -qx 3 || fail "OMP_NUM_THREADS was changed"
 
 # Plans: a model for 8 heads and 2 KV heads, without weights.

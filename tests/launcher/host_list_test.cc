@@ -27,12 +27,20 @@ TEST(HostList, IsReadFromTheOption) {
   EXPECT_EQ(refusal([] { parse_host_option("-oProxyCommand=x"); }),
             "--host: `-oProxyCommand=x` is not a host\n  fix: NAME or NAME:N");
   EXPECT_EQ(refusal([] { parse_host_option("a:0"); }), "--host: `0` is not a number of ranks\n  fix: 1 to 4096");
+  EXPECT_EQ(refusal([] { parse_host_option("a, b"); }), "--host: ` b` is not a host\n  fix: NAME or NAME:N");
+  EXPECT_EQ(refusal([] { parse_host_option("a:2:2"); }), "--host: `a:2` is not a host\n  fix: NAME or NAME:N");
   EXPECT_EQ(refusal([] { parse_host_option("a,a"); }), "--host: a is there twice\n  fix: NAME:N gives a host N ranks");
 }
 
 TEST(HostList, IsReadFromAHostfile) {
   EXPECT_THAT(parse_hostfile("# two\na slots=2 max_slots=4\n\nb  # one\n", "h"),
               ElementsAre(HostSlots{"a", 2}, HostSlots{"b", 0}));
+  // The words and blanks that mpirun takes.
+  EXPECT_THAT(parse_hostfile("a slots = 2 max-slots=4\r\nb cpus=3\r\nc count=4\n", "h"),
+              ElementsAre(HostSlots{"a", 2}, HostSlots{"b", 3}, HostSlots{"c", 4}));
+  EXPECT_EQ(refusal([] { parse_hostfile("a slot=2\n", "h"); }), "h:1: `slot=2` is not understood\n  fix: NAME slots=N");
+  EXPECT_EQ(refusal([] { parse_hostfile("a user=me\n", "h"); }), "h:1: `user=me` is not understood\n  fix: NAME slots=N");
+  EXPECT_EQ(refusal([] { parse_hostfile("a:4\n", "h"); }), "h:1: `a:4` is not a host\n  fix: NAME slots=N");
   EXPECT_EQ(refusal([] { parse_hostfile("a\nb slots=x\n", "h"); }), "h:2: `x` is not a number of ranks\n  fix: 1 to 4096");
   EXPECT_EQ(refusal([] { parse_hostfile("\n", "h"); }), "h: names no host\n  fix: one host a line: NAME slots=N");
 }

@@ -55,6 +55,17 @@ TEST(JobOutcome, NamesRanksThatNeverStarted) {
       "ssh: no route");
 }
 
+TEST(JobOutcome, TellsThePartOfASecond) {
+  JobFacts facts = two_ranks(std::nullopt, std::nullopt);
+  facts.started = false;
+  facts.timed_out = true;
+  facts.timeout_s = 0.25;
+  facts.ranks[0].host.clear();
+  EXPECT_EQ(judge_job(facts).error, "--timeout: after 0.25 s these ranks had not started: 0");
+  facts.timeout_s = 1e6;
+  EXPECT_EQ(judge_job(facts).error, "--timeout: after 1000000 s these ranks had not started: 0");
+}
+
 TEST(JobOutcome, IsARefusalWhenMpirunCannotStart) {
   JobFacts facts = two_ranks(std::nullopt, std::nullopt);
   facts.started = false;

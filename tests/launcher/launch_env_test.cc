@@ -42,6 +42,21 @@ TEST(LaunchEnv, IsTorchrunsOnCpu) {
   EXPECT_EQ(env.ranks[1], (Environment{{"RANK", "1"}, {"LOCAL_RANK", "1"}}));
 }
 
+TEST(LaunchEnv, RefusesAHandshakePortThatIsNone) {
+  const char* name = "TORCH_TPU_INTERNAL_HANDSHAKE_PORT";
+  EXPECT_EQ(refusal(tpu_request(2, {{name, "x"}})),
+            std::string(name) + ": `x` is not a whole number\n  fix: unset it, or set it right");
+  EXPECT_EQ(refusal(tpu_request(2, {{name, "70000"}})),
+            std::string(name) + ": 70000 is not a port\n  fix: a number from 1 to 65535");
+}
+
+TEST(LaunchEnv, TellsThatRanksHaveTheirOwn) {
+  EXPECT_THAT(make_launch_env(tpu_request(2, {{"TPU_VISIBLE_CHIPS", "0"}})).notes,
+              ::testing::ElementsAre(
+                  "TPU_VISIBLE_CHIPS=0 is left over from another job (each rank of this one has its own): unset it"));
+  EXPECT_THAT(make_launch_env(tpu_request(1, {{"TPU_VISIBLE_CHIPS", "0"}})).notes, ::testing::IsEmpty());
+}
+
 TEST(LaunchEnv, HasTorchTpusVariablesOnOneHost) {
   const LaunchEnv env = make_launch_env(tpu_request(4));
   EXPECT_EQ(env.common.at("TORCH_TPU_TOPOLOGY"), "2,2,1");

@@ -34,6 +34,12 @@ TEST(NodePlace, IsThatOfAnIndexedJobsPod) {
   EXPECT_EQ(find_node_place({}, true, {{"TPU_WORKER_HOSTNAMES", "h0,h1"}, {"TPU_WORKER_ID", "1"}}).node_rank, 1);
 }
 
+TEST(NodePlace, OfAJobWithOnePodIsThisHost) {
+  const NodePlace place = find_node_place({}, true, {{"JOB_COMPLETION_INDEX", "0"}});
+  EXPECT_TRUE(place.several);
+  EXPECT_THAT(place.hosts, ::testing::ElementsAre("localhost"));
+}
+
 TEST(NodePlace, OfTheOptionsWins) {
   const NodePlace place = find_node_place({2, 0}, true, {{"TPU_WORKER_HOSTNAMES", "h0,h1"}, {"JOB_COMPLETION_INDEX", "1"}});
   EXPECT_EQ(place.node_rank, 0);
@@ -42,6 +48,7 @@ TEST(NodePlace, OfTheOptionsWins) {
 TEST(NodePlace, RefusesWhatContradictsItself) {
   EXPECT_EQ(refusal({3, 0}, true, {{"TPU_WORKER_HOSTNAMES", "h0,h1"}}),
             "TPU_WORKER_HOSTNAMES: names 2 hosts, --nnodes is 3\n  fix: set it to the names of all hosts, with commas between");
+  EXPECT_EQ(refusal({}, true, {{"JOB_COMPLETION_INDEX", "1"}}), "--node-rank: 1 of 1 host\n  fix: --nnodes N");
   EXPECT_EQ(refusal({2, 2}, false, {}), "--node-rank: 2 of 2 hosts\n  fix: a number from 0 to 1");
   EXPECT_EQ(refusal({std::nullopt, 1}, false, {}), "--node-rank: 1 of 1 host\n  fix: --nnodes N");
   EXPECT_EQ(refusal({2, std::nullopt}, false, {}),
