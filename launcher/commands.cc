@@ -1,6 +1,8 @@
 #include "launcher/commands.h"
 
 #include <cstdio>
+#include <filesystem>
+#include <system_error>
 
 #include "launcher/bench_sweep.h"
 #include "launcher/chat_terminal.h"
@@ -52,8 +54,13 @@ int print_env(const Options& options) {
 int run_program(const Options& options) {
   if (options.program.empty()) throw Error("--", "no program follows", "tprun … -- PROGRAM [args]");
   const LaunchSettings settings = launch_settings(options, whole_environment());
-  const auto path = find_program(options.program[0]);
-  if (!path) throw Error(options.program[0], "no such program", "give its path, or put its directory into PATH");
+  const std::string& name = options.program[0];
+  if (!find_program(name)) {
+    std::error_code ignored;
+    const bool is_file = name.find('/') != std::string::npos && std::filesystem::is_regular_file(name, ignored);
+    if (is_file) throw Error(name, "cannot be executed", "chmod +x, or name what runs it: -- python " + name);
+    throw Error(name, "no such program", "give its path, or put its directory into PATH");
+  }
   tell(options, settings.device.note);
   return run_on_ranks(options, settings, options.program, std::nullopt);
 }

@@ -23,7 +23,7 @@ Console::Console(ConsoleOptions options) : options_(std::move(options)) {
   std::filesystem::create_directories(options_.log_dir, error);
   for (int rank = options_.first_rank; rank < options_.first_rank + options_.ranks; ++rank) {
     for (int stream = 0; stream < 2; ++stream) {
-      const auto path = options_.log_dir / ("rank_" + std::to_string(rank) + (stream == 0 ? ".stdout.log" : ".stderr.log"));
+      const auto path = log_path(rank, stream);
       const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
       if (fd < 0) throw Error("--log-dir", path.string() + ": " + std::strerror(errno), "name a directory that can be written");
       ranks_[rank].file[stream] = fd;
@@ -31,12 +31,21 @@ Console::Console(ConsoleOptions options) : options_(std::move(options)) {
   }
 }
 
+std::filesystem::path Console::log_path(int rank, int stream) const {
+  return options_.log_dir / ("rank_" + std::to_string(rank) + (stream == 0 ? ".stdout.log" : ".stderr.log"));
+}
+
 void Console::log_bytes(int rank, bool is_stdout, std::string_view bytes) {
-  const int fd = ranks_[rank].file[is_stdout ? 0 : 1];
+  const int stream = is_stdout ? 0 : 1;
+  int& fd = ranks_[rank].file[stream];
   while (fd >= 0 && !bytes.empty()) {
     const ssize_t n = ::write(fd, bytes.data(), bytes.size());
-    if (n < 0 && errno != EINTR) return;
     if (n > 0) bytes.remove_prefix(static_cast<size_t>(n));
+    if (n >= 0 || errno == EINTR) continue;
+    // The job is worth more than its log, but a log with a hole would be taken for the whole.
+    error("--log-dir: " + log_path(rank, stream).string() + ": " + std::strerror(errno) + "; it ends here");
+    close(fd);
+    fd = -1;
   }
 }
 

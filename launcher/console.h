@@ -22,7 +22,7 @@ struct ConsoleOptions {
 
 // Where the ranks' streams go. Standard output of rank 0 is passed on byte for byte and nothing else is ever written there.
 // Everything else comes out on standard error in whole lines, each with `[host:rank] ` before it. With a log directory, each
-// rank's streams are also written, byte for byte, to rank_R.stdout.log and rank_R.stderr.log.
+// rank's streams are also written, byte for byte, to rank_R.stdout.log and rank_R.stderr.log; where that fails it is told.
 class Console {
  public:
   explicit Console(ConsoleOptions options);
@@ -47,6 +47,7 @@ class Console {
   };
   void put_lines(int rank, const std::string& host, bool is_stdout, std::string_view bytes);
   void put_line(int rank, const std::string& host, std::string_view line);
+  std::filesystem::path log_path(int rank, int stream) const;
   void log_bytes(int rank, bool is_stdout, std::string_view bytes);
 
   ConsoleOptions options_;

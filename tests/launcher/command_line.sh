@@ -41,6 +41,7 @@ refused() {
 }
 
 root=(--allow-run-as-root --device cpu)
+: >"$work/command_line.txt"
 refused "no command"
 refused "did you mean \`generate\`?" genarate
 refused "did you mean \`--nproc-per-node\`?" --nproc-per-nde 2 -- true
@@ -48,6 +49,7 @@ refused "\`0\` is not a number of ranks" --nproc-per-node 0 -- true
 refused "\`two\` is not a number of ranks" -n two -- true
 refused "no program follows" --
 refused "no such program" "${root[@]}" -- "$work/none"
+refused "command_line.txt: cannot be executed" "${root[@]}" -- "$work/command_line.txt"
 echo 'print(1)' >"$work/generate.py"
 refused "tprun … -- python $work/generate.py" "$work/generate.py"
 refused "--model: is needed" "${root[@]}" generate --prompt x
@@ -110,6 +112,12 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 [ "$(grep -cE '^\[[^] ]+:[0-3]\] 0{4999}[0-3]$' "$work/err")" = 140 ] || fail "lines of the ranks are not whole"
 cmp -s "$work/out" "$work/log/rank_0.stdout.log" || fail "log of rank 0 differs"
 [ "$(wc -c <"$work/log/rank_3.stderr.log")" = 100020 ] || fail "log of rank 3 is not complete"
+mkdir "$work/full"
+ln -s /dev/full "$work/full/rank_1.stdout.log"
+"$tprun" --device cpu -n 2 --quiet --log-dir "$work/full" -- sh -c 'echo $RANK; echo $RANK' >"$work/out" 2>"$work/err" </dev/null || fail "a full disk: code $?"
+[ "$(cat "$work/err")" = "tprun: error: --log-dir: $work/full/rank_1.stdout.log: No space left on device; it ends here" ] || fail "a full disk: $(cat "$work/err")"
+[ "$(cat "$work/full/rank_0.stdout.log")" = "0
+0" ] || fail "a full disk: the other log is not whole"
 "$tprun" --device cpu -n 2 --quiet -- sh -c 'echo $RANK; echo $RANK >&2' >"$work/out" 2>"$work/err" </dev/null
 [ "$(cat "$work/out")" = 0 ] && [ ! -s "$work/err" ] || fail "--quiet is not quiet"
 
