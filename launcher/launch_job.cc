@@ -1,5 +1,6 @@
 #include "launcher/launch_job.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -84,6 +85,18 @@ Launch make_launch(const Options& options, const LaunchSettings& settings, const
   return launch;
 }
 
+// mpirun that runs out of descriptors starts some of the ranks and waits for ever.
+void require_descriptors(int nproc) {
+  constexpr rlim_t kOwn = 32, kEach = 4;  // of mpirun, measured with 4.1: pipes of each rank beside its own
+  rlimit limit{};
+  const rlim_t needed = kOwn + kEach * static_cast<rlim_t>(nproc);
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= needed) return;
+  throw Error("ulimit -n",
+              std::to_string(limit.rlim_cur) + " open files are not enough to start " + std::to_string(nproc) +
+                  (nproc == 1 ? " rank" : " ranks"),
+              "ulimit -n " + std::to_string(needed) + ", or more");
+}
+
 bool root_opt_in(const Options& options) {
   return require_root_opt_in(geteuid(), options.flag("allow-run-as-root"), environment("OMPI_ALLOW_RUN_AS_ROOT"),
                              environment("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"));
@@ -160,6 +173,7 @@ int run_on_ranks(const Options& options, const LaunchSettings& settings, const s
     return on_chips ? chip_environment(launch.env, preset, local_rank) : Environment();
   };
   root_opt_in(options);
+  require_descriptors(settings.nproc);
   if (options.flag("dry-run")) {
     const std::string runtime_dir = "/dev/shm/tprun-JOB";
     add_mpi_command(options, settings, runtime_dir, require_mpi_version(ask_mpirun({})), launch);

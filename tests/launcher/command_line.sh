@@ -74,6 +74,10 @@ refused "asked 4, found 1 chip (1 device)" --allow-run-as-root --host-root "$wor
 MASTER_PORT=port refused "MASTER_PORT: \`port\` is not a whole number" "${root[@]}" -- true
 refused "--node-rank: is needed with several hosts" "${root[@]}" --nnodes 2 -- true
 refused "is not a network of this host" "${root[@]}" --interface none0 -- true
+soft=$(ulimit -Sn)
+ulimit -Sn 60
+refused "ulimit -n: 60 open files are not enough to start 8 ranks" "${root[@]}" -n 8 -- true
+ulimit -Sn "$soft"
 [ "$(id -u)" = 0 ] && refused "add --allow-run-as-root" --device cpu -- true
 
 # Options stand anywhere, - and _ are the same, and -- ends them.
