@@ -108,10 +108,20 @@ int suggest(const Options& options) {
   return 0;
 }
 
+// What an action does not read is refused: a report that nobody writes must not look like one.
+void refuse_unread(const Options& options) {
+  if (options.given("html") && options.action != "show") throw Error("--html", "is for plan show", "plan show --html FILE");
+  if (options.action == "show" || options.action == "aot") return;
+  for (const char* option : {"json", "format", "output"}) {
+    if (options.given(option))
+      throw Error("--" + std::string(option), "is for plan show and plan aot", "plan show --json tells what each chip holds");
+  }
+}
+
 }  // namespace
 
 int run_plan(const Options& options) {
-  if (options.given("html") && options.action != "show") throw Error("--html", "is for plan show", "plan show --html FILE");
+  refuse_unread(options);
   if (options.action == "check") return check(options);
   if (options.action == "show") return show(options);
   if (options.action == "suggest") return suggest(options);

@@ -48,11 +48,14 @@ Decoder::Layer Decoder::layer(int index) const {
   layer.k = linear(Role::kK, index);
   layer.v = linear(Role::kV, index);
   layer.qkv = linear(Role::kQkv, index);
+  layer.attention_gate = linear(Role::kAttentionGate, index);
   layer.o = linear(Role::kO, index);
   layer.gate = linear(Role::kGate, index);
   layer.up = linear(Role::kUp, index);
   layer.gate_up = linear(Role::kGateUp, index);
   layer.down = linear(Role::kDown, index);
+  layer.xielu_positive = table_.weight(Role::kXieluPositive, index);
+  layer.xielu_negative = table_.weight(Role::kXieluNegative, index);
 
   layer.q_a = linear(Role::kQA, index);
   layer.q_a_norm = norm(Role::kQANorm, index);
@@ -62,6 +65,7 @@ Decoder::Layer Decoder::layer(int index) const {
   layer.kv_b = linear(Role::kKvB, index);
   layer.shared_gate = linear(Role::kSharedGate, index);
   layer.shared_up = linear(Role::kSharedUp, index);
+  layer.shared_gate_up = linear(Role::kSharedGateUp, index);
   layer.shared_down = linear(Role::kSharedDown, index);
   layer.shared_expert_gate = linear(Role::kSharedExpertGate, index);
 
@@ -81,7 +85,7 @@ AttentionSpec Decoder::attention_spec(const Layer& layer, int index) const {
     const Linear& q = config_.mla->q_lora_rank > 0 ? layer.q_b : layer.q;
     spec.v_head_dim = config_.mla->v_head_dim;
     spec.heads_local = spec.kv_heads_local = q.features / spec.head_dim;
-  } else if (config_.qkv_per_head) {
+  } else if (config_.qkv_groups > 0) {
     spec.heads_local = spec.kv_heads_local = layer.qkv.features / (3 * spec.head_dim);
   } else if (config_.fused_qkv) {
     const PlannedModule* qkv = table_.module(Role::kQkv, index);
@@ -96,6 +100,7 @@ AttentionSpec Decoder::attention_spec(const Layer& layer, int index) const {
   spec.scale = config_.attention_scale;
   spec.softcap = config_.attention_softcap;
   spec.window = config_.layers[static_cast<size_t>(index)].window;
+  spec.chunked = config_.layers[static_cast<size_t>(index)].chunked;
   return spec;
 }
 
@@ -112,6 +117,7 @@ MoeSpec Decoder::moe_spec(int index) const {
   spec.down_bias = table_.weight(Role::kExpertsDownBias, index);
   switch (table_.module(Role::kExpertsDown, index)->style) {
     case Style::kRowwise:
+    case Style::kColwise:  // of a transposed weight
       spec.split = MoeSpec::Split::kFeatures;
       break;
     case Style::kGroupedGemm:
@@ -197,11 +203,12 @@ Value Decoder::attention(Ops& ops, const Layer& layer, const Value& x) const {
   const AttentionSpec& spec = layer.attention;
   const int64_t q_size = spec.heads_local * spec.head_dim, kv_size = spec.kv_heads_local * spec.head_dim;
   Value q, k, v;
-  if (config_.qkv_per_head) {
+  if (config_.qkv_groups > 0) {
     const Value qkv = apply(ops, layer.qkv, x);
-    q = ops.slice_heads(qkv, spec.heads_local, 0, spec.head_dim);
-    k = ops.slice_heads(qkv, spec.heads_local, spec.head_dim, spec.head_dim);
-    v = ops.slice_heads(qkv, spec.heads_local, 2 * spec.head_dim, spec.head_dim);
+    const int64_t size = config_.num_heads / config_.qkv_groups * spec.head_dim, groups = q_size / size;
+    q = ops.slice_heads(qkv, groups, 0, size);
+    k = ops.slice_heads(qkv, groups, config_.qkv_value_second ? 2 * size : size, size);
+    v = ops.slice_heads(qkv, groups, config_.qkv_value_second ? size : 2 * size, size);
   } else if (config_.fused_qkv) {
     const Value qkv = apply(ops, layer.qkv, x);
     q = ops.slice_features(qkv, 0, q_size);
@@ -219,22 +226,34 @@ Value Decoder::attention(Ops& ops, const Layer& layer, const Value& x) const {
   if (!config_.qk_norm_after_rope) normalize();
   if (config_.qkv_clip != 0.0)
     for (Value* value : {&q, &k, &v}) *value = ops.clamp(*value, -config_.qkv_clip, config_.qkv_clip);
-  if (layer.rope >= 0) {
-    q = ops.rope(q, layer.query_rope, spec.heads_local, spec.head_dim);
-    k = ops.rope(k, layer.rope, spec.kv_heads_local, spec.head_dim);
-  }
+  if (layer.query_rope >= 0) q = ops.rope(q, layer.query_rope, spec.heads_local, spec.head_dim);
+  if (layer.rope >= 0) k = ops.rope(k, layer.rope, spec.kv_heads_local, spec.head_dim);
   if (config_.qk_norm_after_rope) normalize();
-  return apply(ops, layer.o, ops.attention(q, k, v, spec));
+  Value mixed = ops.attention(q, k, v, spec);
+  if (config_.attention_gate) mixed = ops.gated_activation(apply(ops, layer.attention_gate, x), mixed, Activation::kSigmoid);
+  return apply(ops, layer.o, mixed);
 }
 
 Value Decoder::experts(Ops& ops, const Layer& layer, const Value& x) const {
   Value routed = ops.moe(x, *layer.moe);
   if (layer.moe->split != MoeSpec::Split::kNone) routed = ops.all_reduce(routed, kNoParam);
   if (layer.shared_down.weight == kNoParam) return routed;
-  Value shared = apply(ops, layer.shared_down, gated(ops, layer.shared_gate, layer.shared_up, x));
-  if (layer.shared_expert_gate.weight != kNoParam)
-    shared = ops.sigmoid_gate(shared, ops.linear(x, layer.shared_expert_gate.weight, layer.shared_expert_gate.bias, true));
-  return ops.add(routed, shared);
+  const Value sum = ops.add(routed, shared_expert(ops, layer, x));
+  return config_.moe->averages_shared ? ops.scale(sum, 0.5) : sum;
+}
+
+Value Decoder::shared_expert(Ops& ops, const Layer& layer, const Value& x) const {
+  const bool fused = layer.shared_gate_up.weight != kNoParam;
+  const Value inner = fused ? gated(ops, layer.shared_gate_up, x) : gated(ops, layer.shared_gate, layer.shared_up, x);
+  const Value shared = apply(ops, layer.shared_down, inner);
+  if (layer.shared_expert_gate.weight == kNoParam) return shared;
+  return ops.sigmoid_gate(shared, ops.linear(x, layer.shared_expert_gate.weight, layer.shared_expert_gate.bias, true));
+}
+
+Value Decoder::gated(Ops& ops, const Linear& gate_up, const Value& x) const {
+  const Value both = apply(ops, gate_up, x);
+  const int64_t half = gate_up.features / 2;
+  return ops.gated_activation(ops.slice_features(both, 0, half), ops.slice_features(both, half, half), config_.activation);
 }
 
 Value Decoder::gated(Ops& ops, const Linear& gate, const Linear& up, const Value& x) const {
@@ -249,15 +268,13 @@ Value Decoder::mlp(Ops& ops, const Layer& layer, const Value& x) const {
     case MlpForm::kGated:
       inner = gated(ops, layer.gate, layer.up, x);
       break;
-    case MlpForm::kGatedFused: {
-      const Value gate_up = apply(ops, layer.gate_up, x);
-      const int64_t half = layer.gate_up.features / 2;
-      inner = ops.gated_activation(ops.slice_features(gate_up, 0, half), ops.slice_features(gate_up, half, half),
-                                   config_.activation);
+    case MlpForm::kGatedFused:
+      inner = gated(ops, layer.gate_up, x);
       break;
-    }
     case MlpForm::kPlain:
-      inner = ops.activation(apply(ops, layer.up, x), config_.activation);
+      inner = apply(ops, layer.up, x);
+      inner = config_.xielu ? ops.xielu(inner, layer.xielu_positive, layer.xielu_negative)
+                            : ops.activation(inner, config_.activation);
       break;
   }
   return apply(ops, layer.down, inner);

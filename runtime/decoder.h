@@ -42,11 +42,12 @@ class Decoder {
   };
   struct Layer {
     Norm pre_attention, post_attention, pre_mlp, post_mlp, q_norm, k_norm;
-    Linear q, k, v, qkv, o, gate, up, gate_up, down;
+    Linear q, k, v, qkv, attention_gate, o, gate, up, gate_up, down;
+    ParamId xielu_positive = kNoParam, xielu_negative = kNoParam;
     Norm q_a_norm, kv_a_norm;
     Linear q_a, q_b, kv_a, kv_b;  // multi-head latent attention
     std::optional<MoeSpec> moe;
-    Linear shared_gate, shared_up, shared_down, shared_expert_gate;
+    Linear shared_gate, shared_up, shared_gate_up, shared_down, shared_expert_gate;
     AttentionSpec attention;
     int rope = -1, query_rope = -1;
   };
@@ -67,6 +68,8 @@ class Decoder {
   Value latent_attention(Ops& ops, const Layer& layer, const Value& x) const;
   Value experts(Ops& ops, const Layer& layer, const Value& x) const;
   Value gated(Ops& ops, const Linear& gate, const Linear& up, const Value& x) const;
+  Value gated(Ops& ops, const Linear& gate_up, const Value& x) const;
+  Value shared_expert(Ops& ops, const Layer& layer, const Value& x) const;
   Value mlp(Ops& ops, const Layer& layer, const Value& x) const;
   Value block(Ops& ops, const Layer& layer, const Value& x) const;
   Value hidden(Ops& ops, LogitsWanted wanted) const;

@@ -58,11 +58,12 @@ class Expert {
     for (int64_t i = 0; i < n; ++i)
       std::memcpy(chosen.rows.row(i), x.row(assignment.tokens[static_cast<size_t>(i)]),
                   static_cast<size_t>(gate_up_.in() * size_bytes(x.dtype)));
+    if (config_.weights_input) weigh(chosen.rows, n, assignment.weights);
     gate_up_.run(chosen.rows, n, wide.rows, context_, gate_up_bias_);
     activate(wide.rows, n, inner.rows);
     down_.run(inner.rows, n, mixed.rows, context_, down_bias_);
     for (int64_t i = 0; i < n; ++i) {
-      const float weight = assignment.weights[static_cast<size_t>(i)];
+      const float weight = config_.weights_input ? 1.0f : assignment.weights[static_cast<size_t>(i)];
       const float* from = static_cast<const float*>(mixed.rows.row(i));
       float* sum = static_cast<float*>(out.row(assignment.tokens[static_cast<size_t>(i)]));
       for (int64_t k = 0; k < down_.out(); ++k) sum[k] += from[k] * weight;
@@ -70,6 +71,16 @@ class Expert {
   }
 
  private:
+  // Row i times weights[i], rounded as it is stored.
+  void weigh(cpu::Rows x, int64_t n, const std::vector<float>& weights) const {
+    std::vector<float> row(static_cast<size_t>(gate_up_.in()));
+    for (int64_t i = 0; i < n; ++i) {
+      convert_elements(x.row(i), x.dtype, row.data(), DType::kF32, gate_up_.in());
+      for (float& element : row) element *= weights[static_cast<size_t>(i)];
+      convert_elements(row.data(), DType::kF32, x.row(i), x.dtype, gate_up_.in());
+    }
+  }
+
   void activate(cpu::ConstRows gate_up, int64_t n, cpu::Rows inner) const {
     const int64_t features = gate_up_.out() / 2;
     if (config_.clamped_swiglu) return clamped_swiglu(gate_up, n, features, config_, inner);

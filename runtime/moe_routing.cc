@@ -44,11 +44,29 @@ void keep_top_groups(std::vector<float>& choice, const MoeConfig& config) {
     if (!kept[expert / members]) choice[expert] = kNever;
 }
 
+// sparsemixer of transformers' phimoe, without its noise: the softmax of the best of `scores` among those near it; it becomes
+// kNever in them. `all` are the scores of all experts.
+ExpertChoice take_sparsely(std::vector<float>& scores, const std::vector<float>& all, double width) {
+  const std::vector<float> before = scores;
+  const size_t best = take_largest(scores);
+  const float largest = before[best];
+  float sum = 0;
+  for (size_t i = 0; i < before.size(); ++i) {
+    const float factor = std::max(std::abs(all[i]), largest);
+    if ((largest - all[i]) / factor <= static_cast<float>(width)) sum += std::exp(before[i] - largest);
+  }
+  return {static_cast<int32_t>(best), 1.0f / sum};
+}
+
 void route_token(std::vector<float> scores, const MoeConfig& config, const float* correction, ExpertChoice* chosen) {
   if (config.router == RouterKind::kSoftmax) softmax(scores.data(), scores.size());
   if (config.router == RouterKind::kSigmoid)
     for (float& score : scores) score = 1.0f / (1.0f + std::exp(-score));
   std::vector<float> choice = scores;
+  if (config.router == RouterKind::kSparseMixer) {
+    for (int64_t i = 0; i < config.top_k; ++i) chosen[i] = take_sparsely(choice, scores, config.sparse_mixer_width);
+    return;
+  }
   if (correction != nullptr)
     for (size_t expert = 0; expert < choice.size(); ++expert) choice[expert] += correction[expert];
   keep_top_groups(choice, config);
@@ -61,6 +79,8 @@ void route_token(std::vector<float> scores, const MoeConfig& config, const float
     weights[i] = scores[expert];
   }
   if (config.router == RouterKind::kTopKSoftmax) softmax(weights.data(), top_k);
+  if (config.router == RouterKind::kTopKSigmoid)
+    for (float& weight : weights) weight = 1.0f / (1.0f + std::exp(-weight));
   float divisor = 1.0f;
   if (config.normalize_top_k) {
     divisor = config.router == RouterKind::kSigmoid ? 1e-20f : 0.0f;

@@ -28,6 +28,7 @@ struct AttentionSpec {
   double scale = 0.0;
   double softcap = 0.0;  // cap * tanh(score / cap), before the mask; 0 = none
   int64_t window = 0;    // a query at position p sees keys in (p - window, p]; 0 = all
+  bool chunked = false;  // keys in [p - p % window, p] instead
 };
 
 // The experts of one layer.
@@ -43,6 +44,9 @@ struct MoeSpec {
   // [rank * experts_local, + experts_local).
   enum class Split { kNone, kFeatures, kExperts } split = Split::kNone;
 };
+
+// Of xIELU, the same in every checkpoint: ACT2CLS["xielu"] of transformers.
+inline constexpr double kXieluBeta = 0.5, kXieluEps = -1e-6;
 
 struct LinearParams {
   ParamId weight = kNoParam, bias = kNoParam;
@@ -84,6 +88,8 @@ class Ops {
   // act(gate) * up in float32, rounded once.
   virtual Value gated_activation(const Value& gate, const Value& up, Activation activation) = 0;
   virtual Value activation(const Value& x, Activation activation) = 0;
+  // xIELU with the learned numbers `positive` and `negative` (arXiv 2411.13010), in float32, rounded once.
+  virtual Value xielu(const Value& x, ParamId positive, ParamId negative) = 0;
   // x * sigmoid(gate) with gate [B, T, 1] float32, rounded once.
   virtual Value sigmoid_gate(const Value& x, const Value& gate) = 0;
   // Each position through its top-k experts, weighted and summed (MoeConfig; router logits and weights in float32, gate_up and

@@ -70,6 +70,9 @@ Value OpByOp::gated_activation(const Value& gate, const Value& up, Activation ac
 Value OpByOp::activation(const Value& x, Activation activation) {
   return run("activation", {x}, [&](Ops& ops, Operands in) { return ops.activation(in[0], activation); });
 }
+Value OpByOp::xielu(const Value& x, ParamId positive, ParamId negative) {
+  return run("xielu", {x}, [&](Ops& ops, Operands in) { return ops.xielu(in[0], positive, negative); });
+}
 Value OpByOp::sigmoid_gate(const Value& x, const Value& gate) {
   return run("sigmoid_gate", {x, gate}, [&](Ops& ops, Operands in) { return ops.sigmoid_gate(in[0], in[1]); });
 }

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <stdexcept>
 
@@ -155,8 +156,9 @@ Value EagerOps::rope(const Value& x, int table, int64_t heads_local, int64_t hea
 Value EagerOps::attention(const Value& q, const Value& k, const Value& v, const AttentionSpec& spec) {
   const cpu::LayerCache& cache = cache_[static_cast<size_t>(spec.layer)];
   const cpu::AttentionBatch batch{batch_.rows, batch_.width, batch_.start.data(), batch_.length.data(), batch_.slot.data()};
-  const cpu::AttentionRule rule{spec.heads_local, static_cast<float>(spec.scale), static_cast<float>(spec.softcap), spec.window,
-                                floats(spec.sinks)};
+  const cpu::AttentionRule rule{
+      spec.heads_local,  static_cast<float>(spec.scale), static_cast<float>(spec.softcap), spec.window, spec.chunked,
+      floats(spec.sinks)};
   cpu::append_to_cache(eager(k).rows, eager(v).rows, batch, cache, context_);
   auto out = fresh(eager(q).lines, spec.heads_local * cache.value_dim);
   cpu::attend(eager(q).rows, batch, cache, rule, out->rows, context_);
@@ -173,6 +175,14 @@ Value EagerOps::activation(const Value& x, Activation activation) {
   auto out = fresh(eager(x).lines, eager(x).features);
   cpu::activation_rows(eager(x).rows, {}, out->lines, out->features, activation, out->rows, context_);
   return out;
+}
+
+Value EagerOps::xielu(const Value& x, ParamId positive, ParamId negative) {
+  const auto softplus = [&](ParamId id) { return std::log1p(std::exp(floats(id)[0])); };
+  const at::Tensor value = tensor(x).to(at::kFloat), linear = value.mul(kXieluBeta);
+  const at::Tensor above = value.square().mul_(softplus(positive));
+  const at::Tensor below = at::expm1(value.clamp_max(kXieluEps)).sub_(value).mul_(kXieluBeta + softplus(negative));
+  return value_over(at::where(value.gt(0), above, below).add_(linear).to(scalar_type(dtype_)));
 }
 
 Value EagerOps::sigmoid_gate(const Value& x, const Value& gate) {

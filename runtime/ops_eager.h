@@ -32,6 +32,7 @@ class EagerOps : public Ops {
   Value attention(const Value& q, const Value& k, const Value& v, const AttentionSpec& spec) override;
   Value gated_activation(const Value& gate, const Value& up, Activation activation) override;
   Value activation(const Value& x, Activation activation) override;
+  Value xielu(const Value& x, ParamId positive, ParamId negative) override;
   Value sigmoid_gate(const Value& x, const Value& gate) override;
   Value moe(const Value& x, const MoeSpec& spec) override;
   Value add(const Value& a, const Value& b) override;

@@ -108,7 +108,8 @@ Value StableHloOps::norm(const Value& x, ParamId weight, ParamId bias, NormKind 
   const int64_t size = group == 0 ? whole[2] : group;
   const int64_t tokens = whole[0] * whole[1] * whole[2] / size;
   // A weight of its own for each group, or a bias, makes it another operation.
-  const bool plain = weight != kNoParam && bias == kNoParam && table_.at(weight).elements() == size;
+  const bool plain =
+      weight != kNoParam && bias == kNoParam && table_.at(weight).elements() == size && kind != NormKind::kLayerNormOnePlus;
   const char* form = kind == NormKind::kLayerNorm ? "layer" : kind == NormKind::kRmsOnePlus ? "rms_one_plus" : "rms";
   const ChosenKernel* kernel = kernels_.find("norm", {{"kind", plain ? form : std::string(form) + " of another form"},
                                                       {"tokens", std::to_string(tokens)},
@@ -126,7 +127,9 @@ Value StableHloOps::norm(const Value& x, ParamId weight, ParamId bias, NormKind 
     return hlo_.binary("divide", sum, static_cast<double>(size));
   };
   const auto over_groups = [&](const Hlo& per_group) { return hlo_.broadcast(per_group, {0, 1, 2}, dims); };
-  if (kind == NormKind::kLayerNorm) y = hlo_.binary("subtract", y, over_groups(mean(y)));
+  const bool centred = kind == NormKind::kLayerNorm || kind == NormKind::kLayerNormOnePlus;
+  const bool one_plus = kind == NormKind::kRmsOnePlus || kind == NormKind::kLayerNormOnePlus;
+  if (centred) y = hlo_.binary("subtract", y, over_groups(mean(y)));
   const Hlo power = mean(hlo_.binary("multiply", y, y));
   y = hlo_.binary("multiply", y, over_groups(hlo_.unary("rsqrt", hlo_.binary("add", power, eps))));
   // One weight for all groups, or one per feature.
@@ -137,7 +140,7 @@ Value StableHloOps::norm(const Value& x, ParamId weight, ParamId bias, NormKind 
   };
   if (weight != kNoParam) {
     const Hlo scale = over_all(weight);
-    y = hlo_.binary("multiply", y, kind == NormKind::kRmsOnePlus ? hlo_.binary("add", scale, 1.0) : scale);
+    y = hlo_.binary("multiply", y, one_plus ? hlo_.binary("add", scale, 1.0) : scale);
   }
   if (bias != kNoParam) y = hlo_.binary("add", y, over_all(bias));
   return rounded(hlo_.reshape(y, whole));
@@ -192,6 +195,8 @@ Hlo StableHloOps::activated(const Hlo& x, Activation activation) {
       const Hlo relu = hlo_.binary("maximum", x, 0.0);
       return hlo_.binary("multiply", relu, relu);
     }
+    case Activation::kSigmoid:
+      return hlo_.unary("logistic", x);
     case Activation::kQuickGelu:
       return hlo_.binary("multiply", x, hlo_.unary("logistic", hlo_.binary("multiply", x, 1.702)));
   }
@@ -204,6 +209,21 @@ Value StableHloOps::gated_activation(const Value& gate, const Value& up, Activat
 
 Value StableHloOps::activation(const Value& x, Activation activation) {
   return rounded(activated(as_float(x), activation));
+}
+
+Value StableHloOps::xielu(const Value& x, ParamId positive, ParamId negative) {
+  const Hlo value = as_float(x);
+  const auto softplus = [&](ParamId id) {
+    const Hlo learned = hlo_.convert(hlo_.reshape(parameter(id), {}), DType::kF32);
+    return hlo_.unary("log_plus_one", hlo_.unary("exponential", learned));
+  };
+  const auto everywhere = [&](const Hlo& scalar) { return hlo_.broadcast(scalar, {}, value.type.dims); };
+  const Hlo above = hlo_.binary("multiply", hlo_.binary("multiply", value, value), everywhere(softplus(positive)));
+  const Hlo power = hlo_.unary("exponential_minus_one", hlo_.binary("minimum", value, kXieluEps));
+  const Hlo slope = everywhere(hlo_.binary("add", softplus(negative), kXieluBeta));
+  const Hlo below = hlo_.binary("multiply", hlo_.binary("subtract", power, value), slope);
+  const Hlo bent = hlo_.select(hlo_.compare("GT", value, hlo_.constant(0, value.type)), above, below);
+  return rounded(hlo_.binary("add", bent, hlo_.binary("multiply", value, kXieluBeta)));
 }
 
 Value StableHloOps::sigmoid_gate(const Value& x, const Value& gate) {
@@ -285,7 +305,10 @@ Value StableHloOps::input(const HloType& type) {
 }
 
 HloProgram StableHloOps::finish(const std::string& name, const Value& result) const {
-  HloProgram program{.name = name, .inputs = inputs_, .result = hlo(result).type, .collectives = hlo_.collectives(),
+  HloProgram program{.name = name,
+                     .inputs = inputs_,
+                     .result = hlo(result).type,
+                     .collectives = hlo_.collectives(),
                      .kernel_calls = kernel_calls_};
   std::vector<Hlo> results{hlo(result)};
   std::vector<int> aliases(inputs_.size(), -1);

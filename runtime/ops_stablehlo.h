@@ -72,6 +72,7 @@ class StableHloOps : public Ops {
   Value attention(const Value& q, const Value& k, const Value& v, const AttentionSpec& spec) override;
   Value gated_activation(const Value& gate, const Value& up, Activation activation) override;
   Value activation(const Value& x, Activation activation) override;
+  Value xielu(const Value& x, ParamId positive, ParamId negative) override;
   Value sigmoid_gate(const Value& x, const Value& gate) override;
   Value moe(const Value& x, const MoeSpec& spec) override;
   Value add(const Value& a, const Value& b) override;
@@ -110,6 +111,7 @@ class StableHloOps : public Ops {
     Hlo experts;  // int32 [rows, width, top_k]
     Hlo weights;  // float32, the same shape
   };
+  Routing route_sparsely(const Hlo& scores, const MoeConfig& config);
   // This rank's experts; a bias that the family has not is left empty.
   struct ExpertWeights {
     Hlo gate_up, gate_bias;  // [experts_local, 2 * intermediate, hidden], [experts_local, 2 * intermediate]
@@ -132,7 +134,7 @@ class StableHloOps : public Ops {
   const RowWrite& row_write(int64_t row);
   Hlo updated_cache(HloInput::Kind kind, int layer, const Hlo& values, int64_t heads);
   Hlo cached_rows(const Hlo& cache);
-  Hlo visible(int64_t window);
+  Hlo visible(int64_t window, bool chunked);
   const ChosenKernel* decode_kernel(const AttentionSpec& spec) const;
 
   const ModelConfig& config_;
@@ -146,7 +148,7 @@ class StableHloOps : public Ops {
   std::map<std::pair<HloInput::Kind, int64_t>, Hlo> row_scalars_;
   std::vector<std::pair<HloInput, Hlo>> caches_;  // as they are after the operations so far
   std::map<int64_t, RowWrite> row_writes_;
-  std::map<int64_t, Hlo> visible_;  // by window
+  std::map<std::pair<int64_t, bool>, Hlo> visible_;  // by window, chunked or not
   std::optional<Hlo> rank_;
   int values_ = 0;
   const KernelSet& kernels_;

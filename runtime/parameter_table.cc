@@ -13,7 +13,7 @@ std::vector<int64_t> Parameter::shape() const {
 }
 
 ParameterTable::ParameterTable(const ResolvedPlan& plan, const ModelConfig& config, int rank) : tp_size_(plan.tp_size) {
-  const bool transposed_experts = config.moe && config.moe->clamped_swiglu;
+  const bool transposed_experts = config.moe && config.moe->transposed;
   std::optional<ModuleSpec> embedding;
   for (const PlannedModule& planned : plan.modules) {
     const ModuleSpec& module = planned.module;
@@ -26,6 +26,7 @@ ParameterTable::ParameterTable(const ResolvedPlan& plan, const ModelConfig& conf
       weight.transposed = transposed_experts && (module.role == Role::kExpertsGateUp || module.role == Role::kExpertsDown);
       // Added to float32 scores: in 16 bits it would change which experts are chosen.
       weight.keep_float32 = module.role == Role::kCorrectionBias;
+      if (module.role == Role::kEmbedding || module.role == Role::kLmHead) weight.zero_row = config.zero_embedding_row;
       if (module.role == Role::kLmHead && config.tie_word_embeddings) weight.tied = embedding;
       entry.weight = add(std::move(weight));
     }
@@ -40,9 +41,6 @@ ParameterTable::ParameterTable(const ResolvedPlan& plan, const ModelConfig& conf
 }
 
 ParamId ParameterTable::add(Parameter parameter) {
-  if (parameter.transposed && parameter.slice.dim > 0)
-    throw Error(parameter.module.name, "experts whose weights are stored [in, out] cannot be cut by features",
-                "leave them replicated or set `grouped_gemm`");
   parameters_.push_back(std::move(parameter));
   return size() - 1;
 }

@@ -74,7 +74,9 @@ double yarn_attention_factor(const RopeConfig& rope) {
   return yarn_scale(rope.factor, 1.0);
 }
 
-double longrope_attention_factor(const RopeConfig& rope) {
+double longrope_attention_factor(const RopeConfig& rope, int64_t length) {
+  if (rope.short_mscale && rope.long_mscale)
+    return length > rope.original_max_position ? *rope.long_mscale : *rope.short_mscale;
   if (rope.attention_factor) return *rope.attention_factor;
   if (rope.factor <= 1.0) return 1.0;
   return std::sqrt(1 + std::log(rope.factor) / std::log(static_cast<double>(rope.original_max_position)));
@@ -82,7 +84,8 @@ double longrope_attention_factor(const RopeConfig& rope) {
 
 std::vector<float> longrope(const RopeConfig& rope, int64_t length) {
   std::vector<float> inverse = period_factors(rope.theta, rope.rotary_dim);
-  const std::vector<double>& factors = length > rope.original_max_position ? rope.long_factor : rope.short_factor;
+  const bool longer = length > rope.original_max_position && !rope.long_mscale;
+  const std::vector<double>& factors = longer ? rope.long_factor : rope.short_factor;
   for (size_t i = 0; i < inverse.size(); ++i) inverse[i] = 1.0f / (static_cast<float>(factors[i]) * inverse[i]);
   return inverse;
 }
@@ -93,15 +96,17 @@ std::vector<float> dynamic(const RopeConfig& rope, int64_t max_position, int64_t
   return inverse_of(period_factors(rope.theta * std::pow(stretch, dim / (dim - 2)), rope.rotary_dim));
 }
 
-// Of ministral3: get_llama_4_attn_scale, which multiplies the queries after they are turned.
+// Of ministral3 (get_llama_4_attn_scale) and llama4 (attn_scales): it multiplies the queries, turned or not.
 float position_factor(const RopeConfig& rope, int64_t position) {
   if (rope.position_beta == 0) return 1.0f;
-  return static_cast<float>(1 + rope.position_beta * std::log1p(static_cast<double>(position / rope.original_max_position)));
+  const int64_t periods = (position + rope.position_offset) / rope.original_max_position;
+  return static_cast<float>(1 + rope.position_beta * std::log1p(static_cast<double>(periods)));
 }
 
 }  // namespace
 
 RopeFrequencies rope_frequencies(const RopeConfig& rope, int64_t max_position, int64_t length) {
+  if (rope.still) return {std::vector<float>(static_cast<size_t>(rope.rotary_dim / 2), 0.0f)};
   switch (rope.type) {
     case RopeType::kDefault:
       return {inverse_of(period_factors(rope.theta, rope.rotary_dim))};
@@ -117,7 +122,7 @@ RopeFrequencies rope_frequencies(const RopeConfig& rope, int64_t max_position, i
     case RopeType::kYarn:
       return {yarn(rope), static_cast<float>(yarn_attention_factor(rope))};
     case RopeType::kLongRope:
-      return {longrope(rope, length), static_cast<float>(longrope_attention_factor(rope))};
+      return {longrope(rope, length), static_cast<float>(longrope_attention_factor(rope, length))};
   }
   return {};
 }

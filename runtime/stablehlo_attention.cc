@@ -56,18 +56,22 @@ Hlo StableHloOps::cached_rows(const Hlo& cache) {
 }
 
 // Which cached position each position of the call may see: bool [rows, width, cache_len].
-Hlo StableHloOps::visible(int64_t window) {
-  const auto found = visible_.find(window);
+Hlo StableHloOps::visible(int64_t window, bool chunked) {
+  const auto found = visible_.find({window, chunked});
   if (found != visible_.end()) return found->second;
   const HloType type{DType::kI32, {shape_.rows, shape_.width, shape_.cache_len}};
   const Hlo start = hlo_.broadcast(per_row(Kind::kStart, "start"), {0}, type.dims);
   const Hlo query = hlo_.binary("add", start, hlo_.iota(type, 1)), key = hlo_.iota(type, 2);
   Hlo seen = hlo_.compare("LE", key, query);
-  if (window > 0) {
+  if (chunked) {
+    const Hlo size = hlo_.constant(static_cast<double>(window), type);
+    const Hlo first = hlo_.binary("multiply", hlo_.binary("divide", query, size), size);
+    seen = hlo_.binary("and", seen, hlo_.compare("GE", key, first));
+  } else if (window > 0) {
     const Hlo oldest = hlo_.binary("subtract", query, static_cast<double>(window));
     seen = hlo_.binary("and", seen, hlo_.compare("GT", key, oldest));
   }
-  return visible_[window] = seen;
+  return visible_[{window, chunked}] = seen;
 }
 
 // The kernel of a decode step's attention; what its form does not cover, and every prefill, is built in.
@@ -109,7 +113,7 @@ Value StableHloOps::attention(const Value& q, const Value& k, const Value& v, co
   }
   const std::vector<int64_t> split{rows, heads, group, width, keys};
   scores = hlo_.reshape(scores, split);
-  const Hlo mask = hlo_.broadcast(visible(spec.window), {0, 3, 4}, split);
+  const Hlo mask = hlo_.broadcast(visible(spec.window, spec.chunked), {0, 3, 4}, split);
   scores = hlo_.select(mask, scores, hlo_.constant(-std::numeric_limits<double>::infinity(), scores.type));
   const auto over_keys = [&](const Hlo& per_query) { return hlo_.broadcast(per_query, {0, 1, 2, 3}, split); };
   Hlo largest = hlo_.reduce("maximum", scores, 4, -std::numeric_limits<double>::infinity());

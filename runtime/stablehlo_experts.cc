@@ -67,6 +67,7 @@ StableHloOps::Routing StableHloOps::route(const Hlo& x, const MoeSpec& spec) {
   if (spec.router_bias != kNoParam) scores = hlo_.binary("add", scores, over_features(spec.router_bias, scores.type));
   if (config.router == RouterKind::kSoftmax) scores = softmax(hlo_, scores);
   if (config.router == RouterKind::kSigmoid) scores = hlo_.unary("logistic", scores);
+  if (config.router == RouterKind::kSparseMixer) return route_sparsely(scores, config);
   Hlo choice = scores;
   if (spec.correction_bias != kNoParam) choice = hlo_.binary("add", choice, over_features(spec.correction_bias, choice.type));
   choice = within_top_groups(hlo_, choice, config);
@@ -82,6 +83,7 @@ StableHloOps::Routing StableHloOps::route(const Hlo& x, const MoeSpec& spec) {
     weights.push_back(hlo_.reshape(score, column));
   }
   Routing routing{hlo_.concatenate(experts, 2), hlo_.concatenate(weights, 2)};
+  if (config.router == RouterKind::kTopKSigmoid) routing.weights = hlo_.unary("logistic", routing.weights);
   if (config.router == RouterKind::kTopKSoftmax) routing.weights = softmax(hlo_, routing.weights);
   if (config.normalize_top_k) {
     Hlo sum = hlo_.reduce("add", routing.weights, 2, 0);
@@ -90,6 +92,25 @@ StableHloOps::Routing StableHloOps::route(const Hlo& x, const MoeSpec& spec) {
   }
   if (config.routed_scaling != 1.0) routing.weights = hlo_.binary("multiply", routing.weights, config.routed_scaling);
   return routing;
+}
+
+// As take_sparsely of moe_routing.cc, for every position.
+StableHloOps::Routing StableHloOps::route_sparsely(const Hlo& scores, const MoeConfig& config) {
+  const std::vector<int64_t> column{scores.dim(0), scores.dim(1), 1};
+  std::vector<Hlo> experts, weights;
+  Hlo left = scores;
+  for (int64_t i = 0; i < config.top_k; ++i) {
+    const Hlo before = left;
+    const Hlo largest = over_last(hlo_, hlo_.reduce("maximum", before, 2, kNever), scores.type);
+    const Hlo factor = hlo_.binary("maximum", hlo_.unary("abs", scores), largest);
+    const Hlo distance = hlo_.binary("divide", hlo_.binary("subtract", largest, scores), factor);
+    const Hlo near = hlo_.compare("LE", distance, hlo_.constant(config.sparse_mixer_width, scores.type));
+    const Hlo powers = hlo_.unary("exponential", hlo_.binary("subtract", before, largest));
+    const Hlo sum = hlo_.reduce("add", hlo_.select(near, powers, hlo_.constant(0, powers.type)), 2, 0);
+    experts.push_back(hlo_.reshape(take_largest(hlo_, left), column));
+    weights.push_back(hlo_.reshape(hlo_.binary("divide", hlo_.constant(1, sum.type), sum), column));
+  }
+  return {hlo_.concatenate(experts, 2), hlo_.concatenate(weights, 2)};
 }
 
 // gate_up [..., 2 * intermediate] float32, rounded -> the input of down, rounded.
@@ -152,12 +173,14 @@ Hlo StableHloOps::all_experts(const Hlo& x, const Routing& routing, const Expert
   const Hlo shares =
       hlo_.reduce("add", hlo_.select(chosen, over_last(hlo_, routing.weights, spread), hlo_.constant(0, spread)), 2, 0);
   Hlo hidden = hlo_.dot(x, weights.gate_up, {}, {}, 2, 2, DType::kF32);  // [rows, width, experts, 2 * intermediate]
+  // The product is linear in what the weights multiply. 0 for experts that were not chosen gives 0, also after activation.
+  if (spec.config->weights_input) hidden = hlo_.binary("multiply", hidden, over_last(hlo_, shares, hidden.type));
   if (spec.gate_up_bias != kNoParam)
     hidden = hlo_.binary("add", hidden, hlo_.broadcast(weights.gate_bias, {2, 3}, hidden.type.dims));
   // [experts, rows, width, hidden]
   Hlo mixed = hlo_.dot(expert_gate(hidden, spec), weights.down, {2}, {0}, 3, 2, DType::kF32);
-  if (spec.down_bias != kNoParam)
-    mixed = hlo_.binary("add", mixed, hlo_.broadcast(weights.down_bias, {0, 3}, mixed.type.dims));
+  if (spec.down_bias != kNoParam) mixed = hlo_.binary("add", mixed, hlo_.broadcast(weights.down_bias, {0, 3}, mixed.type.dims));
+  if (spec.config->weights_input) return hlo_.reduce("add", mixed, 0, 0);
   const Hlo by_expert = hlo_.broadcast(hlo_.transpose(shares, {2, 0, 1}), {0, 1, 2}, mixed.type.dims);
   return hlo_.reduce("add", hlo_.binary("multiply", mixed, by_expert), 0, 0);
 }
@@ -177,10 +200,11 @@ Hlo StableHloOps::chosen_experts(const Hlo& x, const Routing& routing, const Exp
   const Hlo repeated = hlo_.broadcast(x, {0, 1, 3}, {x.dim(0), x.dim(1), top_k, hidden_size});
   const Hlo inputs = hlo_.reshape(repeated, {choices, hidden_size});
   Hlo hidden = hlo_.dot(inputs, hlo_.gather_rows(weights.gate_up, index), {0}, {0}, 1, 2, DType::kF32);
+  if (spec.config->weights_input) hidden = hlo_.binary("multiply", hidden, over_last(hlo_, shares, hidden.type));
   if (spec.gate_up_bias != kNoParam) hidden = hlo_.binary("add", hidden, hlo_.gather_rows(weights.gate_bias, index));
   Hlo mixed = hlo_.dot(expert_gate(hidden, spec), hlo_.gather_rows(weights.down, index), {0}, {0}, 1, 2, DType::kF32);
   if (spec.down_bias != kNoParam) mixed = hlo_.binary("add", mixed, hlo_.gather_rows(weights.down_bias, index));
-  mixed = hlo_.binary("multiply", mixed, over_last(hlo_, shares, mixed.type));
+  if (!spec.config->weights_input) mixed = hlo_.binary("multiply", mixed, over_last(hlo_, shares, mixed.type));
   return hlo_.reduce("add", hlo_.reshape(mixed, {x.dim(0), x.dim(1), top_k, hidden_size}), 2, 0);
 }
 

@@ -19,6 +19,26 @@ Selection selection(const Parameter& parameter) {
   return result;
 }
 
+// Leaves out row `dropped` of the stored tensor: what no block fills is zero.
+std::vector<StoredBlock> without_row(const std::vector<StoredBlock>& blocks, int64_t dropped) {
+  std::vector<StoredBlock> kept;
+  for (const StoredBlock& block : blocks) {
+    const int64_t before = dropped - block.offset / block.stride;
+    if (before < 0 || before >= block.rows) {
+      kept.push_back(block);
+      continue;
+    }
+    StoredBlock first = block, second = block;
+    first.rows = before;
+    second.rows = block.rows - before - 1;
+    second.offset += (before + 1) * block.stride;
+    second.row += before + 1;
+    if (first.rows > 0) kept.push_back(first);
+    if (second.rows > 0) kept.push_back(second);
+  }
+  return kept;
+}
+
 std::vector<WeightSource> find_sources(const Parameter& parameter, const Checkpoint& checkpoint) {
   std::vector<WeightSource> sources;
   if (!parameter.is_bias) {
@@ -70,7 +90,9 @@ std::vector<StoredBlock> stored_blocks(const Parameter& parameter, const Checkpo
   const Selection selected = selection(parameter);
   std::vector<StoredBlock> blocks;
   for (const WeightSource& source : find_sources(parameter, checkpoint)) add_blocks(source, selected, blocks);
-  return blocks;
+  // A head of its own has the row.
+  const bool own_head = parameter.module.role == Role::kLmHead && find_weight(checkpoint, parameter.module) != nullptr;
+  return parameter.zero_row && !own_head ? without_row(blocks, *parameter.zero_row) : blocks;
 }
 
 }  // namespace tp

@@ -38,6 +38,10 @@ Value TracedOps::activation(const Value& x, Activation activation) {
   return timed("activation", [&] { return ops_.activation(x, activation); });
 }
 
+Value TracedOps::xielu(const Value& x, ParamId positive, ParamId negative) {
+  return timed("xielu", [&] { return ops_.xielu(x, positive, negative); });
+}
+
 Value TracedOps::sigmoid_gate(const Value& x, const Value& gate) {
   return timed("sigmoid_gate", [&] { return ops_.sigmoid_gate(x, gate); });
 }

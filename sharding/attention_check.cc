@@ -25,7 +25,7 @@ class AttentionChecker {
       : layer_(layer), tp_size_(tp_size), counts_(head_counts(layer)), findings_(findings) {
     branch_ = {.name = "attention",
                .split_by = "by heads",
-               .in = layer.present({Role::kQ, Role::kQB, Role::kK, Role::kV, Role::kQkv, Role::kKvB}),
+               .in = layer.present({Role::kQ, Role::kQB, Role::kK, Role::kV, Role::kQkv, Role::kKvB, Role::kAttentionGate}),
                .out = layer.find(Role::kO),
                .split_fix = {}};
     branch_.split_fix = split_fix();

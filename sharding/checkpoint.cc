@@ -132,7 +132,7 @@ const StoredTensor* Checkpoint::find(const std::string& name) const {
   if (const StoredTensor* stored = at(name)) return stored;
   // transformers' name of the base model, or none.
   const std::string base = name.starts_with("model.") ? name.substr(6) : name;
-  for (const char* prefix : {"", "model.", "gpt_neox."}) {
+  for (const char* prefix : {"", "model.", "gpt_neox.", "transformer."}) {
     if (const StoredTensor* stored = at(prefix + base)) return stored;
   }
   return nullptr;
@@ -227,8 +227,9 @@ std::vector<std::string> unused_tensors(const Checkpoint& checkpoint, const std:
     if (module.has_bias) used.insert(find_bias(checkpoint, module));
   }
   // Buffers that older releases saved and that are computed here.
-  constexpr std::array<std::string_view, 4> kBuffers = {".rotary_emb.inv_freq", ".attention.bias", ".attention.masked_bias",
-                                                        ".attn.masked_bias"};
+  constexpr std::array<std::string_view, 8> kBuffers = {".rotary_emb.inv_freq", ".attention.bias", ".attention.masked_bias",
+                                                        ".attn.masked_bias",    ".attn.bias",      ".attn.causal_mask",
+                                                        ".mlp.act_fn.beta",     ".mlp.act_fn.eps"};
   std::vector<std::string> unused;
   for (const auto& [name, stored] : checkpoint.tensors) {
     bool buffer = false;

@@ -68,6 +68,7 @@ const std::set<std::string_view>& harmless_keys() {
       "model_type",
       "mtp_layer_types",
       "mtp_mlp_layer_types",
+      "n_ctx",
       "name_or_path",
       "no_repeat_ngram_size",
       "num_beam_groups",

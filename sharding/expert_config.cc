@@ -47,6 +47,11 @@ int64_t one_for_all_layers(ConfigValues& values, const std::string& key, int64_t
 
 void mark_layers(ConfigValues& values, SparseRule rule, std::vector<LayerConfig>& layers) {
   if (rule == SparseRule::kFirstDense && values.has("mlp_layer_types")) return mark_written_layers(values, layers);
+  if (rule == SparseRule::kListed && values.has("moe_layers")) {
+    const std::vector<int64_t> listed = values.integers("moe_layers", 0, kMaxLayers);
+    for (size_t i = 0; i < layers.size(); ++i) layers[i].moe = std::ranges::count(listed, static_cast<int64_t>(i)) > 0;
+    return;
+  }
   int64_t first = 0, last = kMaxLayers, step = 1;
   std::vector<int64_t> dense;
   if (rule == SparseRule::kInterval) {
@@ -56,6 +61,8 @@ void mark_layers(ConfigValues& values, SparseRule rule, std::vector<LayerConfig>
     if (end >= 0) last = end;
   }
   if (rule == SparseRule::kFirstDense) first = values.integer("first_k_dense_replace", 0, kMaxLayers);
+  if (rule == SparseRule::kDenseCount) first = values.integer("num_dense_layers", 0, kMaxLayers);
+  if (rule == SparseRule::kListed) step = values.integer("interleave_moe_layer_step", 1, kMaxLayers);
   if (rule == SparseRule::kStep) {
     step = values.integer("decoder_sparse_step", 1, kMaxLayers);
     if (values.has("mlp_only_layers")) dense = values.integers("mlp_only_layers", 0, kMaxLayers);
@@ -64,6 +71,34 @@ void mark_layers(ConfigValues& values, SparseRule rule, std::vector<LayerConfig>
     const auto layer = static_cast<int64_t>(i);
     layers[i].moe = layer >= first && layer <= last && (layer + 1) % step == 0 &&
                     std::find(dense.begin(), dense.end(), layer) == dense.end();
+  }
+}
+
+void read_shared_expert(ConfigValues& values, const MoeSpelling& spelling, MoeConfig& moe) {
+  if (!spelling.shared_intermediate_size.empty()) {
+    moe.shared_intermediate_size = values.integer(std::string(spelling.shared_intermediate_size), 0, kMaxWidth);
+  }
+  if (spelling.shared_count) {
+    moe.shared_intermediate_size = moe.intermediate_size * values.integer("n_shared_experts", 0, 64);
+  }
+  moe.shared_gate = spelling.shared_gate;
+  moe.shared_fused = spelling.shared_fused;
+  if (spelling.shared_strategy.empty()) return;
+  const std::string key(spelling.shared_strategy), strategy = values.text(key);
+  moe.averages_shared = strategy == "average" && moe.shared_intermediate_size > 0;
+  if (strategy != "average" && strategy != "sum") values.problem(key, "is \"" + strategy + "\" (sum, average)");
+}
+
+// cohere2_moe: how the chosen experts are weighted.
+void read_selection(ConfigValues& values, MoeConfig& moe) {
+  const std::string key = "expert_selection_fn";
+  if (!values.known(key)) return;
+  const std::string function = values.text(key);
+  if (function == "softmax") {
+    moe.router = RouterKind::kTopKSoftmax;
+    moe.normalize_top_k = false;
+  } else if (function != "sigmoid") {
+    values.problem(key, "is \"" + function + "\" (softmax, sigmoid)");
   }
 }
 
@@ -107,16 +142,19 @@ void read_moe(ConfigValues& values, const Family& family, ModelConfig& config) {
   }
   moe.router = spelling.router;
   moe.normalize_top_k = is_on(spelling.normalize_top_k, values);
-  if (!spelling.shared_intermediate_size.empty()) {
-    moe.shared_intermediate_size = values.integer(std::string(spelling.shared_intermediate_size), 1, kMaxWidth);
-  }
-  if (spelling.shared_count) {
-    moe.shared_intermediate_size = moe.intermediate_size * values.integer("n_shared_experts", 0, 64);
-  }
-  moe.shared_gate = spelling.shared_gate;
+  read_selection(values, moe);
+  read_shared_expert(values, spelling, moe);
   moe.correction_bias = spelling.correction_bias;
   moe.correction_row = spelling.correction_row;
   if (spelling.grouped) read_groups(values, spelling, moe);
+  if (!spelling.scaling_key.empty()) {
+    moe.routed_scaling = values.number(std::string(spelling.scaling_key), -kLargest, kLargest);
+  }
+  if (spelling.router == RouterKind::kSparseMixer) {
+    moe.sparse_mixer_width = 2 * values.number("router_jitter_noise", 0, 1);
+  }
+  moe.weights_input = spelling.weights_input;
+  moe.transposed = spelling.transposed || spelling.clamped_swiglu;
   if (spelling.clamped_swiglu) {
     moe.clamped_swiglu = moe.router_bias = moe.expert_bias = true;
     moe.swiglu_alpha = values.number("swiglu_alpha", -kLargest, kLargest);
@@ -133,7 +171,7 @@ void read_mla(ConfigValues& values, const Family& family, ModelConfig& config) {
   mla.kv_lora_rank = values.integer("kv_lora_rank", 1, kMaxWidth);
   mla.qk_nope_head_dim = values.integer("qk_nope_head_dim", 1, kMaxHeadDim);
   mla.qk_rope_head_dim = values.integer("qk_rope_head_dim", 1, kMaxHeadDim);
-  mla.v_head_dim = values.integer("v_head_dim", 1, kMaxHeadDim);
+  mla.v_head_dim = values.optional_integer("v_head_dim", 1, kMaxHeadDim).value_or(config.hidden_size / config.num_heads);
   mla.a_bias = values.boolean("attention_bias");
   if (config.num_kv_heads != config.num_heads) {
     values.problem("num_key_value_heads", "is " + std::to_string(config.num_kv_heads) + ", not num_attention_heads = " +

@@ -25,6 +25,8 @@ enum class WindowRule {
   kFromMaxWindowLayers,  // `layer_types`, else layers >= `max_window_layers`, if `use_sliding_window`: qwen2
   kAlternateBelowMax,    // `layer_types`, else every second layer < `max_window_layers`, if `use_sliding_window`: qwen2_moe
   kWritten,              // `layer_types` alone: mellum
+  kEdges,                // `layer_types`, else all but the first two, every fourth after the second and the last: flint
+  kChunks,               // `layer_types`, else the layers that rotate; chunks of `attention_chunk_size`: llama4
   kPatternFullFirst,     // as kPattern, the full layer first: cwm
   kPattern,              // `layer_types`, else all but every `sliding_window_pattern`-th layer: gemma2
   kUnrotated,            // `layer_types`, else the layers without rotation, if `use_sliding_window`: smollm3
@@ -36,6 +38,8 @@ enum class RopeRule {
   kNoRopeLayers,           // `no_rope_layers` (1 = rotates), else all but every `no_rope_layer_interval`-th: smollm3
   kSlidingLayers,          // cohere2
   kSlidingLayersIfWindow,  // all layers when there is no window: exaone4
+  kSlidingOrDense,         // also dense ones, when `prefix_dense_sliding_window_pattern` is 1: cohere2_moe
+  kLayerTheta,             // a theta for each layer in `layer_rope_theta`, 0 = no rotation: granite_swa
 };
 
 enum class AttentionScale {
@@ -46,8 +50,10 @@ enum class AttentionScale {
 
 enum class EmbeddingScale {
   kOne,
-  kSqrtHidden,  // sqrt(hidden_size) in the model's dtype: gemma
-  kMultiplier,  // `embedding_multiplier`: granite
+  kSqrtHidden,       // sqrt(hidden_size) in the model's dtype: gemma
+  kMultiplier,       // `embedding_multiplier`: granite
+  kSqrtHiddenIfMup,  // sqrt(hidden_size) if `mup_enabled`: afmoe
+  kScaleEmb,         // `scale_emb`, and with it `scale_depth` and `dim_model_base`: minicpm3
 };
 
 enum class LogitsScale { kOne, kMultiply /* `logit_scale` */, kDivide /* `logits_scaling` */ };
@@ -57,6 +63,8 @@ enum class SparseRule {
   kAllLayers,
   kStep,        // every `decoder_sparse_step`-th that is not in `mlp_only_layers`: qwen2_moe
   kFirstDense,  // `mlp_layer_types`, else from `first_k_dense_replace` on: deepseek_v3
+  kDenseCount,  // from `num_dense_layers` on: afmoe
+  kListed,      // those in `moe_layers`, else every `interleave_moe_layer_step`-th: llama4
   kInterval,    // every `moe_layer_interval`-th from `moe_layer_start_index` to `moe_layer_end_index`: ernie4_5_moe
 };
 
@@ -78,6 +86,7 @@ struct ParameterNames {
   std::string_view o = "self_attn.o_proj";
   std::string_view q_norm = "self_attn.q_norm";
   std::string_view k_norm = "self_attn.k_norm";
+  std::string_view attention_gate = "self_attn.gate_proj";
   std::string_view gate = "mlp.gate_proj";
   std::string_view up = "mlp.up_proj";
   std::string_view gate_up = "mlp.gate_up_proj";
@@ -113,12 +122,18 @@ struct MoeSpelling {
   // Width of the shared expert: a key of its own, or `n_shared_experts` times that of an expert.
   std::string_view shared_intermediate_size = "";
   bool shared_count = false;
+  bool shared_fused = false;
+  // "average" in this key halves the sum of routed and shared experts; 0 in that of the width: no shared expert.
+  std::string_view shared_strategy = "";
   bool shared_gate = false;
   bool grouped = false;  // `n_group`, `topk_group`, `routed_scaling_factor`
   GroupScore group_score = GroupScore::kMax;
   bool correction_bias = false;
-  bool correction_row = false;  // which is stored as [1, experts]
-  bool clamped_swiglu = false;  // with it come biases of the router and of the experts
+  bool correction_row = false;        // which is stored as [1, experts]
+  std::string_view scaling_key = "";  // that multiplies the weights, for routers without groups
+  bool clamped_swiglu = false;        // with it come biases of the router and of the experts, stored [in, out]
+  bool transposed = false;
+  bool weights_input = false;
 };
 
 // One row per model_type: everything that is not a number of config.json. Source: transformers 5.24, the configuration_*.py
@@ -149,28 +164,37 @@ struct Family {
   // The rope's `llama_4_scaling_beta` stretches queries with their position: ministral3.
   bool rope_scales_queries = false;
   std::string_view rotary_dim_key = "";  // an older spelling of partial_rotary_factor, in features: minimax_m2
+  bool short_frequencies = false;        // longrope with `short_mscale` and `long_mscale`: phimoe
   WindowRule window = WindowRule::kNone;
 
   NormKind norm = NormKind::kRms;
   bool norm_bias = false;
   bool norm_weight = true;
+  bool zero_pad_row = false;                       // transformers zeroes the embedding of `pad_token_id` at load: youtu
   bool embedding_norm = false;                     // the final norm, applied to the embedding too: nanochat
   std::string_view norm_eps_key = "rms_norm_eps";  // empty = 1e-5, always
+  std::string_view rms_eps_key = "";               // where this key has a value the norms are kRms with it: cohere2_moe
   NormPlacement placement = NormPlacement::kPre;
+  bool post_experts_norm = false;
   Switch post_norms = "";  // the placement is kPrePost when it says so: hyperclovax
 
   bool fused_qkv = false;
   bool qkv_per_head = false;
+  int64_t qkv_groups = 0;  // rows in so many groups of q, v and k: codegen
   Switch qkv_bias = "attention_bias";
   Switch o_bias = "attention_bias";
   Switch qk_norm_on = "";
   QkNorm qk_norm = QkNorm::kPerHead;
   bool qk_norm_after_rope = false;
+  bool qk_norm_rotated = false;  // without weights, and in layers that rotate alone: llama4
+  bool attention_gate = false;
   bool attention_sinks = false;
   bool mla = false;
 
   MlpForm mlp = MlpForm::kGated;
   Switch mlp_bias = "";
+  // Where config.json has the width of the dense MLP; "intermediate_size" where that says nothing, else 4 * hidden_size.
+  std::string_view mlp_size_key = "intermediate_size";
   std::string_view activation_key = "hidden_act";
   bool gelu_is_tanh = false;  // "gelu" means the tanh form: gemma
   Switch lm_head_bias = "";
@@ -188,9 +212,6 @@ const std::vector<Family>& families();
 
 // nullptr for a model_type that is not in the table.
 const Family* find_family(std::string_view model_type);
-
-// Whether a model_type that transformers knows mixes attention with recurrent or convolution layers.
-bool has_recurrent_layers(std::string_view model_type);
 
 // All model types, in alphabetical order.
 std::vector<std::string> known_model_types();

@@ -25,9 +25,11 @@ bool leads(Role projection, Role follower) {
   return projection == (follower == Role::kKNorm ? Role::kK : Role::kQ);
 }
 
-bool follows(const PlannedModule& planned) {
-  if (planned.rule) return false;
+bool follows(const PlannedModule& planned, const Plan& plan) {
+  // The rule for sinks of a default plan says how they lie where the heads are split.
+  if (planned.rule && plan.rules[*planned.rule].source != RuleSource::kDefault) return false;
   if (planned.module.role == Role::kSinks) return true;
+  if (planned.rule) return false;
   const bool norm = planned.module.role == Role::kQNorm || planned.module.role == Role::kKNorm;
   return norm && planned.module.weight_shape.size() > 1;
 }
@@ -52,7 +54,8 @@ void group(ModuleSpec& module, int64_t kv_heads) {
 void follow_heads(ResolvedPlan& plan) {
   for (auto& [index, attention] : attention_by_layer(plan)) {
     for (PlannedModule* follower : attention) {
-      if (!follows(*follower)) continue;
+      if (!follows(*follower, plan.plan)) continue;
+      follower->style = Style::kReplicated;
       for (const PlannedModule* planned : attention) {
         if (!leads(planned->module.role, follower->module.role)) continue;
         if (output_layout(planned->style, Layout::kWhole) != Layout::kSharded) continue;

@@ -72,6 +72,15 @@ std::vector<Family> llama_families() {
        .norm_eps_key = "layer_norm_eps",
        .mlp = MlpForm::kPlain,
        .mlp_bias = "mlp_bias"},
+      {.model_type = "minicpm3",
+       .defaults = R"({"num_key_value_heads": 40, "hidden_act": "silu", "max_position_embeddings": 32768,
+                       "rms_norm_eps": 1e-5, "tie_word_embeddings": true, "attention_bias": false, "mlp_bias": false,
+                       "kv_lora_rank": 256, "q_lora_rank": 768, "qk_nope_head_dim": 64, "qk_rope_head_dim": 32,
+                       "v_head_dim": null, "scale_emb": 12, "scale_depth": 1.4, "dim_model_base": 256,
+                       "qk_head_dim": null, "eos_token_id": 2})",
+       .mla = true,
+       .mlp_bias = "mlp_bias",
+       .embedding_scale = EmbeddingScale::kScaleEmb},
       {.model_type = "ministral",
        .defaults = R"({"num_key_value_heads": 8, "hidden_act": "silu", "max_position_embeddings": 131072,
                        "rms_norm_eps": 1e-6, "tie_word_embeddings": false, "sliding_window": 4096, "layer_types": null,
@@ -120,6 +129,7 @@ std::vector<Family> llama_families() {
                        "rope_interleave": true, "qk_head_dim": null, "embedding_initializer_range": null,
                        "eos_token_id": 128001})",
        .rope_interleaved = "rope_interleave",
+       .zero_pad_row = true,
        .mla = true},
   };
 }

@@ -13,6 +13,7 @@
 #include "sharding/layer_config.h"
 #include "sharding/near_names.h"
 #include "sharding/rope_config.h"
+#include "sharding/unsupported_models.h"
 
 namespace tp {
 namespace {
@@ -35,8 +36,8 @@ const Family& family_of(ConfigValues& values) {
   const std::string name = values.text("model_type");
   values.throw_problems("a Hugging Face config.json names its architecture in `model_type`");
   if (const Family* family = find_family(name)) return *family;
-  if (has_recurrent_layers(name)) {
-    throw Error(values.path(), "model_type `" + name + "` has recurrent or convolution layers, which are not supported");
+  if (const std::string_view reason = unsupported_reason(name); !reason.empty()) {
+    throw Error(values.path(), "model_type `" + name + "` is not supported: " + std::string(reason));
   }
   std::string known;
   for (const std::string& one : known_model_types()) known += (known.empty() ? "" : ", ") + one;
@@ -53,15 +54,26 @@ std::vector<std::string> own_keys(const Family& family, const Json& defaults, co
   for (const auto& [key, value] : defaults.items()) keys.push_back(key);
   for (const auto& [key, value] : fixed.items()) keys.push_back(key);
   for (const std::string& key : rope_keys(family)) keys.push_back(key);
+  keys.emplace_back(family.mlp_size_key);
   return keys;
 }
 
-void read_sizes(ConfigValues& values, ModelConfig& config) {
+int64_t read_mlp_size(ConfigValues& values, const Family& family, int64_t hidden_size) {
+  const std::string key(family.mlp_size_key), usual = "intermediate_size";
+  if (key == usual || values.has(key)) return values.integer(key, 1, kMaxIntermediate);
+  return values.known(usual) ? values.integer(usual, 1, kMaxIntermediate) : 4 * hidden_size;
+}
+
+void read_sizes(ConfigValues& values, const Family& family, ModelConfig& config) {
   config.vocab_size = values.integer("vocab_size", 1, kMaxVocab);
   config.hidden_size = values.integer("hidden_size", 1, kMaxHidden);
-  config.intermediate_size = values.integer("intermediate_size", 1, kMaxIntermediate);
+  config.intermediate_size = read_mlp_size(values, family, config.hidden_size);
   config.num_heads = values.integer("num_attention_heads", 1, kMaxHeads);
-  config.num_kv_heads = values.optional_integer("num_key_value_heads", 1, kMaxHeads).value_or(config.num_heads);
+  config.num_kv_heads = config.num_heads;
+  // A family that has no such key passes over one in the file.
+  if (values.known("num_key_value_heads")) {
+    config.num_kv_heads = values.optional_integer("num_key_value_heads", 1, kMaxHeads).value_or(config.num_heads);
+  }
   config.max_position_embeddings = values.integer("max_position_embeddings", 1, kMaxPositions);
   config.layers.resize(static_cast<size_t>(values.integer("num_hidden_layers", 1, kMaxLayers)));
   if (values.has("head_dim")) {
@@ -85,7 +97,7 @@ std::optional<int64_t> token_id(ConfigValues& values, const std::string& key) {
   return id == -1 ? std::nullopt : id;  // -1 is how some files say "none"
 }
 
-void read_tokens(ConfigValues& values, ModelConfig& config) {
+void read_tokens(ConfigValues& values, const Family& family, ModelConfig& config) {
   if (values.at("eos_token_id").is_array()) {
     config.eos_token_ids = values.integers("eos_token_id", 0, INT32_MAX);
   } else if (const std::optional<int64_t> id = token_id(values, "eos_token_id")) {
@@ -93,6 +105,10 @@ void read_tokens(ConfigValues& values, ModelConfig& config) {
   }
   config.bos_token_id = values.at("bos_token_id").is_array() ? std::nullopt : token_id(values, "bos_token_id");
   config.pad_token_id = token_id(values, "pad_token_id");
+  if (!family.zero_pad_row || !values.has("pad_token_id")) return;
+  // A negative row counts from the end, as in torch.
+  const int64_t row = values.integer("pad_token_id", -config.vocab_size, config.vocab_size - 1);
+  config.zero_embedding_row = row < 0 ? row + config.vocab_size : row;
 }
 
 void read_dtype(ConfigValues& values, ModelConfig& config) {
@@ -131,23 +147,48 @@ Activation read_activation(ConfigValues& values, const std::string& key) {
 void read_block(ConfigValues& values, const Family& family, ModelConfig& config) {
   config.norm = family.norm;
   config.norm_eps = family.norm_eps_key.empty() ? 1e-5 : values.number(std::string(family.norm_eps_key), 0, 1);
+  if (const std::string rms(family.rms_eps_key); !rms.empty() && values.has(rms)) {
+    config.norm = NormKind::kRms;
+    config.norm_eps = values.number(rms, 0, 1);
+  }
   config.norm_bias = family.norm_bias;
   config.norm_weight = family.norm_weight;
   config.embedding_norm = family.embedding_norm;
   config.fused_qkv = family.fused_qkv;
-  config.qkv_per_head = family.qkv_per_head;
-  if (config.qkv_per_head) config.num_kv_heads = config.num_heads;  // every head has its own k and v, whatever the file says
+  config.qkv_groups = family.qkv_per_head ? config.num_heads : family.qkv_groups;
+  config.qkv_value_second = family.qkv_groups > 0;
+  if (config.qkv_groups > 0) config.num_kv_heads = config.num_heads;  // every head has its own k and v, whatever the file says
+  if (config.qkv_groups > 0 && config.num_heads % config.qkv_groups != 0) {
+    values.problem("num_attention_heads", "is " + std::to_string(config.num_heads) + ", not a multiple of the " +
+                                              std::to_string(config.qkv_groups) + " groups of the fused weight");
+  }
   config.q_bias = config.k_bias = config.v_bias = is_on(family.qkv_bias, values);
   config.o_bias = is_on(family.o_bias, values);
   config.gate_up_bias = config.down_bias = is_on(family.mlp_bias, values);
   config.lm_head_bias = is_on(family.lm_head_bias, values);
   config.qk_norm = is_on(family.qk_norm_on, values) ? family.qk_norm : QkNorm::kNone;
+  config.qk_norm_weight = !family.qk_norm_rotated;
+  config.attention_gate = family.attention_gate;
   config.qk_norm_after_rope = family.qk_norm_after_rope;
   config.mlp = family.mlp;
-  config.activation = read_activation(values, std::string(family.activation_key));
+  const std::string activation_key(family.activation_key);
+  config.xielu = values.at(activation_key) == "xielu";
+  if (config.xielu && config.mlp != MlpForm::kPlain) values.problem(activation_key, "is \"xielu\", which needs a plain MLP");
+  if (!config.xielu) config.activation = read_activation(values, activation_key);
   if (family.gelu_is_tanh && config.activation == Activation::kGelu) config.activation = Activation::kGeluTanh;
   config.attention_sinks = family.attention_sinks;
   config.tie_word_embeddings = values.boolean("tie_word_embeddings");
+}
+
+// MiniCPM3Config: each null stands for a factor of 1.
+void read_minicpm_scales(ConfigValues& values, ModelConfig& config) {
+  constexpr double kLargest = 1e15;
+  const double layers = static_cast<double>(config.num_layers()), hidden = static_cast<double>(config.hidden_size);
+  config.embedding_scale = values.number("scale_emb", -kLargest, kLargest);
+  config.embedding_scale_rounded = true;
+  const double depth = values.optional_number("scale_depth", -kLargest, kLargest).value_or(std::sqrt(layers));
+  config.residual_scale = depth / std::sqrt(layers);
+  config.logits_scale = values.optional_number("dim_model_base", 1e-9, kLargest).value_or(hidden) / hidden;
 }
 
 void read_factors(ConfigValues& values, const Family& family, ModelConfig& config) {
@@ -165,6 +206,10 @@ void read_factors(ConfigValues& values, const Family& family, ModelConfig& confi
     config.embedding_scale_rounded = true;
   } else if (family.embedding_scale == EmbeddingScale::kMultiplier) {
     config.embedding_scale = values.number("embedding_multiplier", -kLargest, kLargest);
+  } else if (family.embedding_scale == EmbeddingScale::kSqrtHiddenIfMup && values.boolean("mup_enabled")) {
+    config.embedding_scale = std::sqrt(static_cast<double>(config.hidden_size));
+  } else if (family.embedding_scale == EmbeddingScale::kScaleEmb) {
+    read_minicpm_scales(values, config);
   }
   if (family.logits_scale == LogitsScale::kMultiply) config.logits_scale = values.number("logit_scale", -kLargest, kLargest);
   if (family.logits_scale == LogitsScale::kDivide) config.logits_scale = 1.0 / values.number("logits_scaling", 1e-9, kLargest);
@@ -183,6 +228,7 @@ void place_norms(ConfigValues& values, const Family& family, ModelConfig& config
   config.pre_attention_norm = placement != NormPlacement::kPost;
   config.pre_mlp_norm = placement != NormPlacement::kPost && placement != NormPlacement::kParallel;
   config.post_attention_norm = config.post_mlp_norm = placement == NormPlacement::kPost || placement == NormPlacement::kPrePost;
+  config.post_experts_norm = family.post_experts_norm;
   config.parallel_block = placement == NormPlacement::kParallel ||
                           (placement == NormPlacement::kParallelKey && values.boolean("use_parallel_residual"));
 }
@@ -234,8 +280,8 @@ ModelConfig parse_model_config(std::string_view text, const std::string& path) {
   ModelConfig config;
   config.path = path;
   config.model_type = family.model_type;
-  read_sizes(values, config);
-  read_tokens(values, config);
+  read_sizes(values, family, config);
+  read_tokens(values, family, config);
   read_dtype(values, config);
   read_block(values, family, config);
   place_norms(values, family, config);

@@ -12,12 +12,13 @@
 namespace tp {
 
 enum class NormKind {
-  kRms,         // x / rms(x) * w, the product in float32 before w is applied as Llama does
-  kRmsOnePlus,  // x / rms(x) * (1 + w): gemma
-  kLayerNorm,   // (x - mean) / std * w + b; w and b may be absent
+  kRms,               // x / rms(x) * w, the product in float32 before w is applied as Llama does
+  kRmsOnePlus,        // x / rms(x) * (1 + w): gemma
+  kLayerNorm,         // (x - mean) / std * w + b; w and b may be absent
+  kLayerNormOnePlus,  // the same with 1 + w: nemotron
 };
 
-enum class Activation { kSilu, kGelu, kGeluTanh, kRelu, kRelu2, kQuickGelu };
+enum class Activation { kSilu, kGelu, kGeluTanh, kRelu, kRelu2, kQuickGelu, kSigmoid };
 
 enum class RopeLayout {
   kHalf,         // pairs (i, i + rotary_dim / 2): Llama
@@ -33,7 +34,9 @@ struct RopeConfig {
   int64_t rotary_dim = 0;  // features of a head that are rotated, even, <= head_dim; the rest passes through
   RopeLayout layout = RopeLayout::kHalf;
   bool reversed = false;       // turns by the negative angle
-  double position_beta = 0.0;  // cos and sin times 1 + beta * log(1 + floor(position / original_max_position))
+  bool still = false;          // turns by nothing: what is left is the stretching of position_beta
+  double position_beta = 0.0;  // cos and sin times 1 + beta * log(1 + floor((position + offset) / original_max_position))
+  int64_t position_offset = 0;
   double factor = 1.0;
   int64_t original_max_position = 0;
   double low_freq_factor = 1.0, high_freq_factor = 4.0;  // llama3
@@ -42,6 +45,8 @@ struct RopeConfig {
   std::optional<double> attention_factor;                // yarn, longrope
   std::optional<double> mscale, mscale_all_dim;          // yarn (DeepSeek)
   std::vector<double> short_factor, long_factor;         // longrope
+  // phimoe: what cos and sin are multiplied by, for short and long sequences; the frequencies are then always the short ones.
+  std::optional<double> short_mscale, long_mscale;
 };
 
 enum class QkNorm {
@@ -62,6 +67,8 @@ enum class RouterKind {
   kSoftmax,      // softmax over all experts, then top-k of it
   kTopKSoftmax,  // top-k of the logits, then softmax over those k: gpt_oss, granitemoe
   kSigmoid,      // top-k of sigmoid + correction bias, weights from sigmoid alone: deepseek_v3, glm4_moe
+  kTopKSigmoid,  // top-k of the logits + correction bias, weights are the sigmoid of the logits: kolibri1
+  kSparseMixer,  // the best two, each with its softmax among the experts near it: phimoe
 };
 
 // How a group of experts is scored when only the best groups take part in the top-k.
@@ -77,6 +84,12 @@ struct MoeConfig {
   RouterKind router = RouterKind::kSoftmax;
   bool normalize_top_k = false;  // divide the k weights by their sum (+ 1e-20 with kSigmoid); kTopKSoftmax needs none
   double routed_scaling = 1.0;   // on the k weights, after normalizing
+  double sparse_mixer_width =
+      0.0;                       // kSparseMixer: an expert is near the best when (best - it) / max(|it|, best) is at most this
+  bool weights_input = false;    // an expert's weight multiplies what it takes, not what it gives: llama4
+  bool transposed = false;       // the experts' weights are stored [in, out]
+  bool shared_fused = false;     // the shared expert's gate and up are one weight: granitemoeshared
+  bool averages_shared = false;  // routed and shared experts are averaged, not summed: cohere2_moe
   int64_t groups = 1, top_groups = 1;
   GroupScore group_score = GroupScore::kMax;
   bool correction_bias = false;  // a float32 vector [num_experts] added for the choice alone
@@ -103,9 +116,11 @@ struct MlaConfig {
 
 // What differs between the layers of one model.
 struct LayerConfig {
-  int64_t window = 0;  // a query sees keys in (position - window, position]; 0 = all
-  int rope = 0;        // index into ModelConfig::ropes; -1 = no rotation in this layer
-  int query_rope = 0;  // the same for queries, where it differs; -1 with rope
+  int64_t window = 0;    // a query sees keys in (position - window, position]; 0 = all
+  bool chunked = false;  // the window begins at the last multiple of its size instead: llama4
+  int rope = 0;          // index into ModelConfig::ropes; -1 = no rotation in this layer
+  int query_rope = 0;    // the same for queries, where it differs
+  bool qk_norm = true;   // where the model has one
   bool moe = false;
 };
 
@@ -125,7 +140,8 @@ struct ModelConfig {
   std::optional<DType> dtype;  // config `dtype` or `torch_dtype`
   std::vector<int64_t> eos_token_ids;
   std::optional<int64_t> bos_token_id, pad_token_id;
-  std::vector<std::string> warnings;  // for stderr: keys that nobody knows, a family that no reference has confirmed
+  std::optional<int64_t> zero_embedding_row;  // zero whatever the file has, also in a tied head: youtu
+  std::vector<std::string> warnings;          // for stderr: keys that nobody knows, a family that no reference has confirmed
 
   NormKind norm = NormKind::kRms;
   double norm_eps = 1e-6;
@@ -134,22 +150,28 @@ struct ModelConfig {
   // of attention (mlp), a post norm on its output before it joins the residual stream.
   bool pre_attention_norm = true, post_attention_norm = false;
   bool pre_mlp_norm = true, post_mlp_norm = false;
+  bool post_experts_norm = false;  // a post_mlp_norm where the mlp is a mixture of experts: axk1
   // Attention and mlp both start from the block's input. Without a pre_mlp norm they share the pre_attention norm's output.
   bool parallel_block = false;
   bool norm_weight = true;      // olmo has norms without parameters
   bool embedding_norm = false;  // the final norm normalizes the embedding too
 
   bool fused_qkv = false;
-  bool qkv_per_head = false;  // rows of the fused weight are [heads, 3, head_dim] (gpt_neox), not [q; k; v]
+  // Rows of the fused weight are [groups, 3, hidden / groups] (gpt_neox: a group for every head; codegen: 4); 0: [q; k; v].
+  int64_t qkv_groups = 0;
+  bool qkv_value_second = false;  // a group's rows are q, v, k: codegen
   bool q_bias = false, k_bias = false, v_bias = false, o_bias = false;
   bool gate_up_bias = false, down_bias = false;  // kPlain: up and down
   bool lm_head_bias = false;
   QkNorm qk_norm = QkNorm::kNone;  // of kind `norm`, with its eps and bias
   bool qk_norm_after_rope = false;
+  bool qk_norm_weight = true;    // llama4 has one without parameters
+  bool attention_gate = false;   // what attention gives is multiplied by sigmoid(gate(its input)): afmoe
   double qkv_clip = 0.0;         // q, k, v clamped to [-clip, clip] after the projection; 0 = none
   bool attention_sinks = false;  // a logit per head that takes part in the softmax and is then dropped: gpt_oss
   MlpForm mlp = MlpForm::kGated;
   Activation activation = Activation::kSilu;
+  bool xielu = false;  // kPlain: an activation with two learned numbers a layer in the place of `activation`: apertus
 
   double attention_scale = 0.0;    // factor on q.k
   double attention_softcap = 0.0;  // cap * tanh(score / cap); 0 = none

@@ -26,7 +26,7 @@ class ExpertsChecker {
     }
     if (every(Style::kReplicated)) return require(Style::kReplicated);
     if (every(Style::kGroupedGemm)) return require(Style::kEpDispatchExperts);
-    if (gate_up_.style == Style::kPackedColwise && down_.style == Style::kRowwise) {
+    if (gate_up_.style == features_style(Role::kExpertsGateUp) && down_.style == features_style(Role::kExpertsDown)) {
       if (biases_.empty()) return require(Style::kMoeTpExperts);
       return findings_.add(down_, "the experts have biases, which every chip would add to its part of the sum", mends());
     }
@@ -38,6 +38,12 @@ class ExpertsChecker {
     std::vector<const PlannedModule*> modules = {&gate_up_, &down_};
     modules.insert(modules.end(), biases_.begin(), biases_.end());
     return modules;
+  }
+
+  // The style that cuts every expert by its features.
+  Style features_style(Role role) const {
+    if (role == Role::kExpertsGateUp) return gate_up_.module.transposed ? Style::kPackedRowwise : Style::kPackedColwise;
+    return down_.module.transposed ? Style::kColwise : Style::kRowwise;
   }
 
   bool every(Style style) const {
@@ -79,7 +85,8 @@ class ExpertsChecker {
     const std::string experts = findings_.experts_pattern(down_), weights = names_of(all());
     std::string text = "set ";
     if (biases_.empty() && !gate_up_.module.parts.empty()) {
-      text += "gate_up_proj to `packed_colwise`, down_proj to `rowwise` and " + experts + " to `moe_tp_experts`, or ";
+      text += "gate_up_proj to " + quoted(features_style(Role::kExpertsGateUp)) + ", down_proj to " +
+              quoted(features_style(Role::kExpertsDown)) + " and " + experts + " to `moe_tp_experts`, or ";
     }
     return text + weights + " to `grouped_gemm` and " + experts + " to `ep_dispatch_experts`, or all to `replicated`";
   }
@@ -95,9 +102,11 @@ void check_shared_expert(const LayerModules& layer, PlanFindings& findings) {
   if (down == nullptr) return;
   const Branch branch{.name = "the shared expert",
                       .split_by = "by features",
-                      .in = layer.present({Role::kSharedGate, Role::kSharedUp}),
+                      .in = layer.present({Role::kSharedGate, Role::kSharedUp, Role::kSharedGateUp}),
                       .out = down,
-                      .split_fix = "set gate_proj and up_proj to `colwise` and down_proj to `rowwise`"};
+                      .split_fix = layer.find(Role::kSharedGateUp) == nullptr
+                                       ? "set gate_proj and up_proj to `colwise` and down_proj to `rowwise`"
+                                       : "set input_linear to `packed_colwise` and output_linear to `rowwise`"};
   check_branch(branch, findings);
 }
 

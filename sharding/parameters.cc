@@ -31,7 +31,8 @@ class TreeBuilder {
       } else {
         mlp();
       }
-      if (c_.post_mlp_norm) norm(names_.post_mlp_norm, Role::kPostMlpNorm);
+      const bool experts_norm = c_.post_experts_norm && c_.layers[static_cast<size_t>(layer_)].moe;
+      if (c_.post_mlp_norm || experts_norm) norm(names_.post_mlp_norm, Role::kPostMlpNorm);
     }
     layer_ = -1;
     ModuleSpec& final_norm = add(outer(names_.final_norm), Role::kFinalNorm, {c_.hidden_size});
@@ -87,12 +88,12 @@ class TreeBuilder {
   }
 
   void qk_norm(std::string_view name, Role role, int64_t heads) {
-    if (c_.qk_norm == QkNorm::kNone) return;
+    if (c_.qk_norm == QkNorm::kNone || !c_.layers[static_cast<size_t>(layer_)].qk_norm) return;
     std::vector<int64_t> shape = {c_.head_dim};
     if (c_.qk_norm == QkNorm::kPerHeadWeights) shape = {heads, c_.head_dim};
     if (c_.qk_norm == QkNorm::kFullProjection) shape = {heads * c_.head_dim};
     ModuleSpec& module = add(inner(name), role, shape);
-    module.has_weight = c_.norm_weight;
+    module.has_weight = c_.norm_weight && c_.qk_norm_weight;
     module.has_bias = c_.norm_bias;
     if (c_.qk_norm != QkNorm::kPerHead) module.heads_out = heads;
   }
@@ -101,8 +102,8 @@ class TreeBuilder {
     const int64_t q_size = c_.num_heads * c_.head_dim, kv_size = c_.num_kv_heads * c_.head_dim;
     if (c_.fused_qkv) {
       ModuleSpec& qkv = linear(names_.qkv, Role::kQkv, q_size + 2 * kv_size, c_.hidden_size, c_.q_bias);
-      if (c_.qkv_per_head) {
-        qkv.heads_out = c_.num_heads;
+      if (c_.qkv_groups > 0) {
+        qkv.heads_out = c_.qkv_groups;
       } else {
         qkv.parts = {{q_size, c_.num_heads}, {kv_size, c_.num_kv_heads}, {kv_size, c_.num_kv_heads}};
       }
@@ -113,6 +114,8 @@ class TreeBuilder {
     }
     qk_norm(names_.q_norm, Role::kQNorm, c_.num_heads);
     qk_norm(names_.k_norm, Role::kKNorm, c_.num_kv_heads);
+    if (c_.attention_gate)
+      linear(names_.attention_gate, Role::kAttentionGate, q_size, c_.hidden_size, false).heads_out = c_.num_heads;
     if (c_.attention_sinks) bare("self_attn.sinks", Role::kSinks, {c_.num_heads}).heads_out = c_.num_heads;
     linear(names_.o, Role::kO, c_.hidden_size, q_size, c_.o_bias).heads_in = c_.num_heads;
   }
@@ -157,17 +160,19 @@ class TreeBuilder {
     router.stored_name = stored(names_.stored_router);
     if (moe.correction_bias) correction_bias(count);
     const std::string name = std::string(names_.experts);
-    const bool swapped = moe.clamped_swiglu;
+    const bool swapped = moe.transposed, alternating = moe.clamped_swiglu;
     std::vector<int64_t> gate_up_shape = {count, 2 * width, hidden}, down_shape = {count, hidden, width};
     if (swapped) std::swap(gate_up_shape[1], gate_up_shape[2]);
     if (swapped) std::swap(down_shape[1], down_shape[2]);
     ModuleSpec& gate_up = bare(name + ".gate_up_proj", Role::kExpertsGateUp, gate_up_shape);
     gate_up.stored_name = stored(names_.stored_gate_up);
-    if (!swapped) gate_up.parts = {{width, 0}, {width, 0}};
+    gate_up.transposed = swapped;
+    if (!alternating) gate_up.parts = {{width, 0}, {width, 0}};
     if (!swapped) gate_up.per_expert = {per_expert(names_.expert_gate), per_expert(names_.expert_up)};
     if (moe.expert_bias) bare(name + ".gate_up_proj_bias", Role::kExpertsGateUpBias, {count, 2 * width});
     ModuleSpec& down = bare(name + ".down_proj", Role::kExpertsDown, down_shape);
     down.stored_name = stored(names_.stored_down);
+    down.transposed = swapped;
     if (!swapped) down.per_expert = {per_expert(names_.expert_down)};
     if (moe.expert_bias) bare(name + ".down_proj_bias", Role::kExpertsDownBias, {count, hidden});
     shared_expert();
@@ -183,6 +188,11 @@ class TreeBuilder {
     const int64_t width = c_.moe->shared_intermediate_size;
     if (width == 0) return;
     const std::string name = std::string(names_.shared_expert);
+    if (c_.moe->shared_fused) {
+      linear(name + ".input_linear", Role::kSharedGateUp, 2 * width, c_.hidden_size, false).parts = {{width, 0}, {width, 0}};
+      linear(name + ".output_linear", Role::kSharedDown, c_.hidden_size, width, false);
+      return;
+    }
     linear(name + ".gate_proj", Role::kSharedGate, width, c_.hidden_size, c_.gate_up_bias);
     linear(name + ".up_proj", Role::kSharedUp, width, c_.hidden_size, c_.gate_up_bias);
     linear(name + ".down_proj", Role::kSharedDown, c_.hidden_size, width, c_.down_bias);
@@ -197,6 +207,8 @@ class TreeBuilder {
       if (c_.mlp == MlpForm::kGated) linear(names_.gate, Role::kGate, inner_size, hidden, c_.gate_up_bias);
       linear(names_.up, Role::kUp, inner_size, hidden, c_.gate_up_bias);
     }
+    if (c_.xielu) bare("mlp.act_fn.alpha_p", Role::kXieluPositive, {1});
+    if (c_.xielu) bare("mlp.act_fn.alpha_n", Role::kXieluNegative, {1});
     linear(names_.down, Role::kDown, hidden, inner_size, c_.down_bias);
   }
 

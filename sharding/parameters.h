@@ -24,11 +24,14 @@ enum class Role {
   kO,
   kQNorm,
   kKNorm,
-  kSinks,  // [heads], bare
+  kSinks,          // [heads], bare
+  kAttentionGate,  // [heads * head_dim, hidden]
   kGate,
   kUp,
   kGateUp,
   kDown,
+  kXieluPositive,  // [1], bare
+  kXieluNegative,  // [1], bare
   // multi-head latent attention (MlaConfig)
   kQA,       // [q_lora_rank, hidden]
   kQANorm,   // [q_lora_rank]
@@ -39,12 +42,13 @@ enum class Role {
   // mixture of experts (MoeConfig)
   kRouter,             // [experts, hidden]
   kCorrectionBias,     // [experts], bare
-  kExpertsGateUp,      // [experts, 2 * intermediate, hidden], bare; dims 1 and 2 swapped with MoeConfig::clamped_swiglu
+  kExpertsGateUp,      // [experts, 2 * intermediate, hidden], bare; dims 1 and 2 swapped with MoeConfig::transposed
   kExpertsGateUpBias,  // [experts, 2 * intermediate], bare
-  kExpertsDown,        // [experts, hidden, intermediate], bare; dims 1 and 2 swapped with MoeConfig::clamped_swiglu
+  kExpertsDown,        // [experts, hidden, intermediate], bare; dims 1 and 2 swapped with MoeConfig::transposed
   kExpertsDownBias,    // [experts, hidden], bare
   kSharedGate,
   kSharedUp,
+  kSharedGateUp,  // with MoeConfig::shared_fused
   kSharedDown,
   kSharedExpertGate,  // [1, hidden]
 };
@@ -68,7 +72,8 @@ struct ModuleSpec {
   int64_t heads_out = 0, heads_in = 0;
   // Heads that stay together where a plan deals heads out unevenly (head_layout.h); 0 = the ranks divide them.
   int64_t heads_per_group = 0;
-  std::vector<FusedPart> parts;  // of dim 0 (experts: of each expert's out dimension); empty = not fused
+  std::vector<FusedPart> parts;  // of the out dimension (experts: of each expert's); empty = not fused
+  bool transposed = false;       // stored [.., in, out]: experts of gpt_oss, llama4
   bool bare = false;             // the parameter is `name` itself, without ".weight" behind it
   // A checkpoint may have one tensor per expert instead of the stacked one: their names with "*" for the expert's number,
   // in the order in which they are joined along the expert's out dimension ("…experts.*.gate_proj.weight", "…up_proj…").

@@ -96,9 +96,18 @@ class Resolver {
   void assign(PlannedModule& planned) {
     planned.rule = best_rule(planned.module.name);
     if (planned.rule) planned.style = rule(*planned.rule).style;
+    if (planned.module.role == Role::kSinks) accept_local_params(parent_of(planned.module.name));
     if (!is_expert_parameter(planned.module.role)) return;
     planned.experts_rule = best_rule(parent_of(planned.module.name));
     planned.experts_style = planned.experts_rule ? rule(*planned.experts_rule).style : Style::kReplicated;
+  }
+
+  // `local_params` on attention says what is so without it: its bare parameters follow the heads.
+  void accept_local_params(const std::string& name) {
+    const std::vector<std::string> components = name_components(name);
+    for (size_t i = 0; i < patterns_.size(); ++i) {
+      if (rule(i).style == Style::kLocalParams && patterns_[i].matches(components)) matched_[i] = true;
+    }
   }
 
   std::optional<size_t> best_rule(const std::string& name) {

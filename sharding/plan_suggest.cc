@@ -28,7 +28,7 @@ struct Part {
 std::vector<Part> parts_to_choose() {
   const auto attention = [](Style q, Style kv, Style qkv, Style o) {
     return std::map<Role, Style>{{Role::kQ, q},    {Role::kQB, q},    {Role::kK, kv}, {Role::kV, kv},
-                                 {Role::kKvB, kv}, {Role::kQkv, qkv}, {Role::kO, o}};
+                                 {Role::kKvB, kv}, {Role::kQkv, qkv}, {Role::kO, o},  {Role::kAttentionGate, q}};
   };
   using enum Style;
   const auto by_heads = attention(kColwise, kColwise, kPackedColwise, kRowwise);
@@ -42,8 +42,9 @@ std::vector<Part> parts_to_choose() {
       {by_heads, kReplicated, true, "whole KV groups, fewer on the last chips"},
       {attention(kReplicated, kReplicated, kReplicated, kReplicated), kReplicated, false, "attention whole on every chip"}};
   const auto mlp = [](Style in, Style fused, Style out) {
-    return std::map<Role, Style>{{Role::kGate, in},       {Role::kUp, in},       {Role::kGateUp, fused},  {Role::kDown, out},
-                                 {Role::kSharedGate, in}, {Role::kSharedUp, in}, {Role::kSharedDown, out}};
+    return std::map<Role, Style>{
+        {Role::kGate, in},       {Role::kUp, in},       {Role::kGateUp, fused},       {Role::kDown, out},
+        {Role::kSharedGate, in}, {Role::kSharedUp, in}, {Role::kSharedGateUp, fused}, {Role::kSharedDown, out}};
   };
   const auto experts = [](Style gate_up, Style down) {
     return std::map<Role, Style>{{Role::kExpertsGateUp, gate_up},
@@ -51,11 +52,13 @@ std::vector<Part> parts_to_choose() {
                                  {Role::kExpertsDown, down},
                                  {Role::kExpertsDownBias, down}};
   };
-  return {{{Role::kQ, Role::kQB, Role::kK, Role::kV, Role::kKvB, Role::kQkv, Role::kO}, attentions},
-          {{Role::kGate, Role::kUp, Role::kGateUp, Role::kDown, Role::kSharedGate, Role::kSharedUp, Role::kSharedDown},
+  return {{{Role::kQ, Role::kQB, Role::kK, Role::kV, Role::kKvB, Role::kQkv, Role::kO, Role::kAttentionGate}, attentions},
+          {{Role::kGate, Role::kUp, Role::kGateUp, Role::kDown, Role::kSharedGate, Role::kSharedUp, Role::kSharedGateUp,
+            Role::kSharedDown},
            {{mlp(kColwise, kPackedColwise, kRowwise), kReplicated, false, "MLP split by features, one sum a layer"}}},
           {{Role::kExpertsGateUp, Role::kExpertsGateUpBias, Role::kExpertsDown, Role::kExpertsDownBias},
            {{experts(kPackedColwise, kRowwise), kMoeTpExperts, false, "every expert split by features"},
+            {experts(kPackedRowwise, kColwise), kMoeTpExperts, false, "every expert split by features"},
             {experts(kGroupedGemm, kGroupedGemm), kEpDispatchExperts, false, "whole experts dealt out"}}}};
 }
 
@@ -230,7 +233,8 @@ Plan load_or_suggest_plan(const PlanRequest& request, const ModelConfig& config,
   for (const PlanRule& rule : plan.rules) {
     if (rule.source == RuleSource::kFile) add(rule.pattern, style_info(rule.style).name);
   }
-  plan.notes.push_back("--plan auto: " + plan.name + " (" + (changes.empty() ? "the rules of the default plan" : changes) + ")");
+  plan.notes.push_back("--plan auto: " + plan.name + " (" + (changes.empty() ? "the rules of the default plan" : changes) +
+                       ")");
   return plan;
 }
 

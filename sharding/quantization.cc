@@ -46,7 +46,7 @@ std::string problem_of(const PlannedModule& planned, const ModelConfig& config, 
   const WeightKind kind = kind_of(module.role, asked);
   if (!module.has_weight || kind == WeightKind::kStored) return "";
   const bool expert = module.role == Role::kExpertsGateUp || module.role == Role::kExpertsDown;
-  if (expert && config.moe->clamped_swiglu) return module.name + ": experts that are stored [in, out] cannot be quantized";
+  if (expert && config.moe->transposed) return module.name + ": experts that are stored [in, out] cannot be quantized";
   if (keeps_units(module, planned.style, tp_size, unit_of(kind))) return "";
   const int64_t in = module.weight_shape.back(), unit = unit_of(kind);
   const std::string list = ranks_that_keep(in, unit);
@@ -76,6 +76,7 @@ bool is_linear_role(Role role) {
     case Role::kK:
     case Role::kV:
     case Role::kQkv:
+    case Role::kAttentionGate:
     case Role::kO:
     case Role::kGate:
     case Role::kUp:
@@ -90,6 +91,7 @@ bool is_linear_role(Role role) {
     case Role::kExpertsDown:
     case Role::kSharedGate:
     case Role::kSharedUp:
+    case Role::kSharedGateUp:
     case Role::kSharedDown:
     case Role::kSharedExpertGate:
       return true;

@@ -1,5 +1,6 @@
 #include "sharding/rope_config.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -56,7 +57,7 @@ void read_yarn(ConfigValues& rope, RopeConfig& out) {
   if (out.theta <= 1.0) rope.problem("rope_theta", "must be over 1 for yarn");
 }
 
-void read_longrope(ConfigValues& rope, RopeConfig& out) {
+void read_longrope(ConfigValues& rope, const Family& family, RopeConfig& out) {
   out.attention_factor = rope.optional_number("attention_factor", 0, kLargest);
   out.short_factor = rope.numbers("short_factor", 1e-9, kLargest);
   out.long_factor = rope.numbers("long_factor", 1e-9, kLargest);
@@ -65,6 +66,10 @@ void read_longrope(ConfigValues& rope, RopeConfig& out) {
     if (count == 0 || count == out.rotary_dim / 2) return;
     rope.problem(key, "has " + std::to_string(count) + " numbers, not rotary_dim / 2 = " + std::to_string(out.rotary_dim / 2));
   };
+  if (family.short_frequencies) {
+    out.short_mscale = rope.number("short_mscale", -kLargest, kLargest);
+    out.long_mscale = rope.number("long_mscale", -kLargest, kLargest);
+  }
   check("short_factor", out.short_factor);
   check("long_factor", out.long_factor);
 }
@@ -90,7 +95,8 @@ void check_rope_keys(ConfigValues& rope, const Family& family) {
       "mrope_section",   "mrope_interleaved",
   };
   for (const auto& [key, value] : rope.written_values().items()) {
-    const bool read = known.contains(key) || (family.ntk_alpha && key == "alpha") ||
+    const bool mscale = family.short_frequencies && (key == "short_mscale" || key == "long_mscale");
+    const bool read = known.contains(key) || mscale || (family.ntk_alpha && key == "alpha") ||
                       (family.rope_scales_queries && (key == "llama_4_scaling_beta" || key == "max_position_embeddings"));
     if (!read && !value.is_null()) rope.problem(key, "is not supported");
   }
@@ -111,15 +117,16 @@ int64_t read_rotary_dim(ConfigValues& values, ConfigValues& rope, const Family& 
     partial = rope.number("partial_rotary_factor", 0, 1);
   } else if (values.has("partial_rotary_factor")) {
     partial = values.number("partial_rotary_factor", 0, 1);
-  } else if (!family.rotary_dim_key.empty() && values.has(std::string(family.rotary_dim_key))) {
-    const int64_t features = values.integer(std::string(family.rotary_dim_key), 1, config.head_dim);
-    partial = static_cast<double>(features) / static_cast<double>(config.head_dim);
   }
   if (partial != 1.0 && !family.partial_rotary) {
     values.problem("partial_rotary_factor", "is not supported for this model_type");
   }
   const int64_t head_dim = config.mla ? config.mla->qk_rope_head_dim : config.head_dim;
-  const auto rotary_dim = static_cast<int64_t>(static_cast<double>(head_dim) * partial);
+  auto rotary_dim = static_cast<int64_t>(static_cast<double>(head_dim) * partial);
+  const std::string features(family.rotary_dim_key);
+  if (!features.empty() && values.has(features) && !rope.has("partial_rotary_factor")) {
+    rotary_dim = values.integer(features, 1, config.head_dim);
+  }
   if (rotary_dim % 2 != 0 || rotary_dim == 0) {
     values.problem("head_dim", "gives " + std::to_string(rotary_dim) + " rotated features per head; it must be an even number");
   }
@@ -149,14 +156,41 @@ RopeConfig read_rope(ConfigValues& values, ConfigValues rope, const Family& fami
   } else if (scaled) {
     out.factor = rope.number("factor", 1e-9, kLargest);
   }
+  if (family.short_frequencies && scaled && out.type != RopeType::kLongRope) {
+    rope.problem("rope_type", "is not supported for this model_type (default, longrope)");
+  }
   if (out.type == RopeType::kYarn) read_yarn(rope, out);
-  if (out.type == RopeType::kLongRope) read_longrope(rope, out);
+  if (out.type == RopeType::kLongRope) read_longrope(rope, family, out);
   if (out.type == RopeType::kLlama3) read_llama3(rope, out);
   return out;
 }
 
 double theta_of(ConfigValues& values, const std::string& key, double otherwise) {
   return values.has(key) ? values.number(key, 1e-9, kLargest) : otherwise;
+}
+
+// granite_swa: the one rope again for each theta of `layer_rope_theta`.
+void add_layer_thetas(ConfigValues& values, ModelConfig& config) {
+  if (!values.has("layer_rope_theta")) return;
+  const RopeConfig one = config.ropes.front();
+  config.ropes.clear();
+  for (const double theta : values.numbers("layer_rope_theta", 0, kLargest)) {
+    if (theta == 0 || std::ranges::find(config.ropes, theta, &RopeConfig::theta) != config.ropes.end()) continue;
+    config.ropes.push_back(one);
+    config.ropes.back().theta = theta;
+  }
+  if (config.ropes.empty()) config.ropes.push_back(one);
+}
+
+// llama4: in layers that do not rotate the queries grow with their position.
+void add_query_stretch(ConfigValues& values, ModelConfig& config) {
+  RopeConfig stretch = config.ropes.front();
+  stretch.type = RopeType::kDefault;
+  stretch.still = true;
+  stretch.position_beta = values.number("attn_scale", -kLargest, kLargest);
+  stretch.position_offset = 1;
+  stretch.original_max_position = values.integer("floor_scale", 1, int64_t{1} << 40);
+  config.ropes.push_back(stretch);
 }
 
 // One rope for all layers. `rope_scaling` wins over `rope_parameters` when both say something.
@@ -166,6 +200,8 @@ void read_one_rope(ConfigValues& values, const Family& family, ModelConfig& conf
   if (values.has(key) && !values.at(key).is_object()) values.problem(key, "is not an object");
   const double theta = theta_of(values, "rope_theta", family.default_theta);
   config.ropes.push_back(read_rope(values, values.object(key), family, theta, config));
+  if (family.rope_rule == RopeRule::kLayerTheta) add_layer_thetas(values, config);
+  if (values.known("attn_temperature_tuning") && values.boolean("attn_temperature_tuning")) add_query_stretch(values, config);
   if (!family.rope_scales_queries) return;
   ConfigValues rope = values.object(key);
   config.ropes.push_back(config.ropes.front());

@@ -93,6 +93,7 @@ CutAxis axis_of(Style style) {
       return CutAxis::kRows;
     case Style::kRowwise:
     case Style::kRowwiseSplitInput:
+    case Style::kPackedRowwise:
     case Style::kEmbeddingColwise:
       return CutAxis::kColumns;
     case Style::kGroupedGemm:
@@ -149,6 +150,7 @@ ShardSlice weight_slice(const ModuleSpec& module, Style style, int rank, int tp_
     }
     case CutAxis::kColumns: {
       if (dims < 2) cannot_cut(module, style, tp_size);
+      if (style == Style::kPackedRowwise) return cutter.cut(shape, dims - 1, module.parts);
       const int64_t heads = style == Style::kRowwise ? module.heads_in : 0;
       return cutter.cut(shape, dims - 1, {{shape[dims - 1], heads, module.heads_per_group}});
     }

@@ -13,7 +13,7 @@ const std::vector<StyleInfo>& style_table() {
       {Style::kRowwise, "rowwise", {}, {}, ""},
       {Style::kRowwiseSplitInput, "rowwise_split_input", {}, {"rowwise_rep"}, ""},
       {Style::kPackedColwise, "packed_colwise", {}, {}, ""},
-      {Style::kPackedRowwise, "packed_rowwise", {}, {}, "no supported model stores a weight that is fused along its input"},
+      {Style::kPackedRowwise, "packed_rowwise", {}, {}, ""},
       {Style::kEmbeddingRowwise, "embedding_rowwise", {}, {}, ""},
       {Style::kEmbeddingColwise, "embedding_colwise", {}, {}, ""},
       {Style::kKvReplicated, "kv_replicated", {}, {}, ""},
@@ -29,7 +29,7 @@ const std::vector<StyleInfo>& style_table() {
        "training; norms run whole on every chip here"},
       {Style::kAllReduce, "all_reduce", {}, {}, "a sum is taken where a rowwise rule needs it, never by a rule of its own"},
       {Style::kMoeIdentityExpert, "moe_identity_expert", {}, {}, "no supported model has identity experts (longcat_flash)"},
-      {Style::kLocalParams, "local_params", {}, {}, "bare parameters follow the heads of the projections beside them"},
+      {Style::kLocalParams, "local_params", {}, {}, ""},
   };
   return table;
 }

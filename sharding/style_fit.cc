@@ -25,6 +25,7 @@ Kind kind_of(const ModuleSpec& module) {
       return Kind::kKeyOrValue;
     case Role::kQkv:
     case Role::kGateUp:
+    case Role::kSharedGateUp:
       return module.parts.empty() ? Kind::kHeadByHeadLinear : Kind::kFusedLinear;
     case Role::kSinks:
       return Kind::kSinks;
@@ -65,6 +66,10 @@ std::optional<Misfit> linear_misfit(const ModuleSpec& module, Style style, Kind 
     return Misfit{named(style) + " is for an embedding, this is a linear layer",
                   style == Style::kEmbeddingRowwise ? "use `colwise` or `colwise_gather_output`" : "use `rowwise`"};
   }
+  if (style == Style::kPackedRowwise) {
+    return Misfit{"`packed_rowwise` is for experts that are stored [in, out]; this weight is not fused along its input",
+                  "use `rowwise`"};
+  }
   if (style == Style::kPackedColwise && kind != Kind::kFusedLinear) {
     return Misfit{"`packed_colwise` is for a fused weight, this one has no parts", "use `colwise`"};
   }
@@ -81,6 +86,12 @@ std::optional<Misfit> linear_misfit(const ModuleSpec& module, Style style, Kind 
 std::optional<Misfit> experts_misfit(const ModuleSpec& module, Style style) {
   if (style == Style::kGroupedGemm) return std::nullopt;
   const bool gate_up = module.role == Role::kExpertsGateUp, has_parts = !module.parts.empty();
+  if (module.role == Role::kExpertsDown && module.transposed && style == Style::kColwise) return std::nullopt;
+  if (gate_up && module.transposed && has_parts) {
+    if (style == Style::kPackedRowwise) return std::nullopt;
+    return Misfit{named(style) + " is not for the weights of experts that are stored [in, out]",
+                  "use `packed_rowwise` or `grouped_gemm`"};
+  }
   if (gate_up && has_parts && style == Style::kPackedColwise) return std::nullopt;
   if (module.role == Role::kExpertsDown && style == Style::kRowwise) return std::nullopt;
   if (gate_up && has_parts && style == Style::kColwise) return linear_misfit(module, style, Kind::kFusedLinear);
@@ -104,6 +115,10 @@ std::optional<Misfit> misfit(const PlannedModule& planned) {
   }
   const Kind kind = kind_of(planned.module);
   if (kind == Kind::kExperts) return experts_misfit(planned.module, style);
+  if (style == Style::kLocalParams) {
+    return Misfit{"`local_params` is for a module with bare parameters of its heads, such as attention sinks",
+                  "remove the rule"};
+  }
   if (is_expert_style(style)) return Misfit{named(style) + " is for the experts of a mixture of experts", "remove the rule"};
   switch (kind) {
     case Kind::kEmbedding:

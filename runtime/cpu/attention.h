@@ -27,6 +27,7 @@ struct AttentionRule {
   float scale = 1.0F;
   float softcap = 0.0F;          // 0 = none
   int64_t window = 0;            // a query sees keys in (position - window, position]; 0 = all
+  bool chunked = false;          // a query sees keys from the last multiple of `window` on
   const float* sinks = nullptr;  // [heads] logits that take part in the softmax and carry no value; may be nullptr
 };
 

@@ -25,7 +25,10 @@ struct AttentionCall {
   const std::byte* values(int64_t row, int64_t kv_head, int64_t position) const {
     return static_cast<const std::byte*>(cache.v) + index(row, kv_head, position) * cache.value_dim * element_bytes();
   }
-  int64_t first_key(int64_t position) const { return rule.window > 0 ? std::max<int64_t>(0, position - rule.window + 1) : 0; }
+  int64_t first_key(int64_t position) const {
+    if (rule.chunked) return position - position % rule.window;
+    return rule.window > 0 ? std::max<int64_t>(0, position - rule.window + 1) : 0;
+  }
   // The queries of one group at one line of the call, as float32 [group, head_dim].
   void load_queries(int64_t line, int64_t kv_head, float* to) const {
     const int64_t count = group() * cache.head_dim, bytes = q.dtype == DType::kF32 ? 4 : 2;

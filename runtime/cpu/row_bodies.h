@@ -35,10 +35,12 @@ float power_sum(const NormArgs& args, int64_t begin, float mean) {
 template <class V>
 void norm(const NormArgs& args) {
   const float count = static_cast<float>(args.size);
-  const float offset = args.kind == NormKind::kRmsOnePlus ? 1.0F : 0.0F;
+  const bool one_plus = args.kind == NormKind::kRmsOnePlus || args.kind == NormKind::kLayerNormOnePlus;
+  const bool centred = args.kind == NormKind::kLayerNorm || args.kind == NormKind::kLayerNormOnePlus;
+  const float offset = one_plus ? 1.0F : 0.0F;
   for (int64_t group = 0; group < args.groups; ++group) {
     const int64_t begin = group * args.size;
-    const float mean = args.kind == NormKind::kLayerNorm ? power_sum<V, false>(args, begin, 0) / count : 0.0F;
+    const float mean = centred ? power_sum<V, false>(args, begin, 0) / count : 0.0F;
     const float inverse = 1.0F / __builtin_sqrtf(power_sum<V, true>(args, begin, mean) / count + args.eps);
     for_vectors<V>(
         args.size, [&](int64_t i, int64_t n) __attribute__((always_inline)) {
@@ -113,6 +115,8 @@ typename V::F activated(typename V::F x, Activation activation) {
       const typename V::F positive = V::max(V::zero(), x);
       return V::mul(positive, positive);
     }
+    case Activation::kSigmoid:
+      return sigmoid<V>(x);
     case Activation::kQuickGelu:
       return V::mul(x, sigmoid<V>(V::mul(x, V::set(1.702F))));
   }

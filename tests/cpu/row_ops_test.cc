@@ -50,24 +50,25 @@ TEST(RowOps, NormKinds) {
     const RandomRows x(5, size * 2, DType::kBF16, 1, 3.0F), w(1, size * 2, DType::kF32, 2), b(1, size * 2, DType::kF32, 3);
     const float *weight = reinterpret_cast<const float*>(w.bytes.data()),
                 *bias = reinterpret_cast<const float*>(b.bytes.data());
-    for (NormKind kind : {NormKind::kRms, NormKind::kRmsOnePlus, NormKind::kLayerNorm}) {
+    for (NormKind kind : {NormKind::kRms, NormKind::kRmsOnePlus, NormKind::kLayerNorm, NormKind::kLayerNormOnePlus}) {
+      const bool centred = kind == NormKind::kLayerNorm || kind == NormKind::kLayerNormOnePlus;
+      const bool one_plus = kind == NormKind::kRmsOnePlus || kind == NormKind::kLayerNormOnePlus;
       for (bool per_feature : {false, true}) {
         const auto exact = [&](int64_t row, int64_t i) {
           const int64_t begin = i / size * size;
           double mean = 0, squares = 0;
-          for (int64_t k = begin; k < begin + size && kind == NormKind::kLayerNorm; ++k)
-            mean += x.at(row, k) / static_cast<double>(size);
+          for (int64_t k = begin; k < begin + size && centred; ++k) mean += x.at(row, k) / static_cast<double>(size);
           for (int64_t k = begin; k < begin + size; ++k)
             squares += std::pow(x.at(row, k) - mean, 2) / static_cast<double>(size);
           const int64_t at = per_feature ? i : i - begin;
-          const double scale = w.at(0, at) + (kind == NormKind::kRmsOnePlus ? 1 : 0);
-          return (x.at(row, i) - mean) / std::sqrt(squares + 1e-5) * scale + (kind == NormKind::kLayerNorm ? b.at(0, at) : 0);
+          const double scale = w.at(0, at) + (one_plus ? 1 : 0);
+          return (x.at(row, i) - mean) / std::sqrt(squares + 1e-5) * scale + (centred ? b.at(0, at) : 0);
         };
         expect_rows(
             5, size * 2,
             [&](Rows out, const Context& context) {
-              norm_rows(x.rows(), 5, size * 2, size, kind, 1e-5F,
-                        {weight, kind == NormKind::kLayerNorm ? bias : nullptr, per_feature}, out, context);
+              norm_rows(x.rows(), 5, size * 2, size, kind, 1e-5F, {weight, centred ? bias : nullptr, per_feature}, out,
+                        context);
             },
             exact);
       }
@@ -151,6 +152,8 @@ double exact_activation(Activation activation, double x) {
       return std::max(0.0, x) * std::max(0.0, x);
     case Activation::kQuickGelu:
       return x / (1 + std::exp(-1.702 * x));
+    case Activation::kSigmoid:
+      return 1 / (1 + std::exp(-x));
   }
   return 0;
 }
@@ -158,7 +161,7 @@ double exact_activation(Activation activation, double x) {
 TEST(RowOps, ActivationsGatedAndNot) {
   const RandomRows a(3, 300, DType::kF32, 9, 3.0F), b(3, 300, DType::kBF16, 10);
   for (Activation activation : {Activation::kSilu, Activation::kGelu, Activation::kGeluTanh, Activation::kRelu,
-                                Activation::kRelu2, Activation::kQuickGelu}) {
+                                Activation::kRelu2, Activation::kQuickGelu, Activation::kSigmoid}) {
     for (bool gated : {false, true}) {
       expect_rows(
           3, 300,

@@ -25,6 +25,10 @@ MLA = dict(num_key_value_heads=4, kv_lora_rank=16, qk_nope_head_dim=8, qk_rope_h
 # Families that others prove in most respects: smaller, with shorter prompts.
 SMALL = dict(vocab_size=48, hidden_size=24, intermediate_size=20)
 SMALL_LENGTHS = (1, 5, 17)
+TINY = dict(vocab_size=48, hidden_size=16, intermediate_size=12, head_dim=4)
+MLA_TINY = dict(num_key_value_heads=4, q_lora_rank=8, kv_lora_rank=8, qk_nope_head_dim=4, qk_rope_head_dim=4, v_head_dim=6)
+FEW = dict(num_experts=4, num_experts_per_tok=2, moe_intermediate_size=8)
+GPTJ = dict(vocab_size=48, n_embd=16, n_head=4, n_layer=2, n_positions=64, rotary_dim=2)
 ALTERNATING = ["sliding_attention", "full_attention"]
 EXPERTS = dict(num_experts_per_tok=2, num_local_experts=4)
 
@@ -140,6 +144,46 @@ CASES = {
         MLA | SMALL | dict(moe_intermediate_size=12, kv_lora_rank=8), config_class="SarvamMLAConfig")),
     "tiny_hy_v3": ("HYV3ForCausalLM", "bfloat16", dict(
         SMALL, head_dim=8, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=12, router_scaling_factor=1.5)),
+    "tiny_nemotron": ("NemotronForCausalLM", "bfloat16", dict(SMALL, attention_bias=True, mlp_bias=True, head_dim=4)),
+    "tiny_gptj": ("GPTJForCausalLM", "bfloat16", dict(GPTJ)),
+    "tiny_codegen": ("CodeGenForCausalLM", "bfloat16", dict(GPTJ, n_inner=20)),
+    "tiny_apertus": ("ApertusForCausalLM", "bfloat16", dict(TINY, attention_bias=True)),
+    "tiny_minicpm3": ("MiniCPM3ForCausalLM", "bfloat16", dict(
+        TINY, num_key_value_heads=4, q_lora_rank=8, kv_lora_rank=8, qk_nope_head_dim=4, qk_rope_head_dim=4, v_head_dim=6,
+        dim_model_base=12, tie_word_embeddings=True, attention_bias=True)),
+    "tiny_granite_swa": ("GraniteSWAForCausalLM", "bfloat16", dict(
+        TINY, attention_multiplier=0.3, embedding_multiplier=3.0, residual_multiplier=0.6, logits_scaling=4.0, sliding_window=4,
+        layer_rope_theta=[0, 500.0])),
+    "tiny_granitemoeshared": ("GraniteMoeSharedForCausalLM", "bfloat16", dict(
+        TINY, **EXPERTS, shared_intermediate_size=10, attention_multiplier=0.3)),
+    "tiny_granitemoe_swa": ("GraniteMoeSWAForCausalLM", "bfloat16", dict(
+        TINY, **EXPERTS, shared_intermediate_size=10, attention_multiplier=0.3, sliding_window=4)),
+    "tiny_flint": ("FlintForCausalLM", "bfloat16", dict(
+        TINY, **FEW, shared_expert_intermediate_size=10, sliding_window=4, layer_types=ALTERNATING, mlp_only_layers=[1])),
+    "tiny_kolibri1": ("Kolibri1ForCausalLM", "bfloat16", dict(
+        TINY, **FEW, shared_expert_intermediate_size=10, sliding_window=4, layer_types=ALTERNATING, norm_topk_prob=True)),
+    "tiny_afmoe": ("AfmoeForCausalLM", "bfloat16", dict(
+        TINY, **FEW, num_shared_experts=1, sliding_window=4, layer_types=ALTERNATING, mup_enabled=True, route_scale=1.5)),
+    "tiny_axk1": ("AXK1ForCausalLM", "bfloat16", dict(
+        TINY | MLA_TINY, n_routed_experts=4, moe_intermediate_size=8, num_experts_per_tok=2, n_group=2, topk_group=1)),
+    "tiny_cohere2_moe": ("Cohere2MoeForCausalLM", "bfloat16", dict(
+        TINY, num_experts=4, num_shared_experts=1, sliding_window=4, layer_types=ALTERNATING, logit_scale=0.25,
+        mlp_layer_types=["sparse", "dense"], tie_word_embeddings=True)),
+    "tiny_cohere2_moe_sigmoid": ("Cohere2MoeForCausalLM", "bfloat16", dict(
+        TINY, num_experts=4, num_shared_experts=1, sliding_window=4, layer_types=ALTERNATING, logit_scale=0.25,
+        rms_norm_eps=1e-6, expert_selection_fn="sigmoid", shared_expert_combination_strategy="sum")),
+    "tiny_phimoe": ("PhimoeForCausalLM", "bfloat16", dict(
+        {k: v for k, v in TINY.items() if k != "head_dim"}, num_local_experts=4, attention_bias=True, lm_head_bias=True,
+        router_jitter_noise=0.2, original_max_position_embeddings=20, rope_parameters=rope(
+            rope_type="longrope", short_factor=[1.0, 1.5], long_factor=[2.0, 3.0], short_mscale=1.1, long_mscale=1.3,
+            original_max_position_embeddings=20))),
+    "tiny_llama4": ("Llama4ForCausalLM", "bfloat16", dict(
+        TINY, intermediate_size=10, intermediate_size_mlp=14, num_local_experts=4, num_experts_per_tok=2, moe_layers=[0],
+        no_rope_layers=[1, 0], attention_chunk_size=6, floor_scale=4, attn_scale=0.5)),
+    "tiny_aria": ("AriaTextForCausalLM", "bfloat16", dict(
+        TINY, intermediate_size=10, moe_num_experts=4, moe_topk=2, moe_num_shared_experts=1, attention_bias=True)),
+    "tiny_youtu_tied": ("YoutuForCausalLM", "bfloat16", dict(
+        TINY | MLA_TINY, tie_word_embeddings=True, pad_token_id=5)),
     "tiny_minimax_m2": ("MiniMaxM2ForCausalLM", "bfloat16", dict(
         SMALL | EXPERTS | dict(intermediate_size=12), head_dim=8, rope_parameters=rope(partial_rotary_factor=0.5))),
 }
@@ -171,7 +215,8 @@ def fill(case, model):
         if name.endswith("correction_bias"):
             buffer.copy_(0.1 * torch.randn(buffer.shape, generator=random_for(case, name)))
     ids = random_ids(case, "spread", 40, model.config.vocab_size)[None]
-    scaled = model.base_model.norm.weight if tied else head
+    final_norm = "ln_f" if hasattr(model.base_model, "ln_f") else "norm"
+    scaled = getattr(model.base_model, final_norm).weight if tied else head
     for _ in range(3):
         scaled.mul_(LOGIT_SPREAD / model(ids, use_cache=False).logits.std())
 

@@ -152,6 +152,8 @@ rm -f "$work/notes"
 refused "2 and --nproc-per-node 4 disagree" plan check "${model[@]}" --tp 2 --nproc-per-node 4
 refused "2 KV heads cannot be split over 4 chips" plan check "${model[@]}" --tp 4
 refused "is for plan show" plan check "${model[@]}" --html "$work/page.html"
+refused "is for plan show and plan aot" plan check "${model[@]}" --tp 2 --json
+refused "is for plan show and plan aot" plan suggest "${model[@]}" --tp 2 --json
 refused "plan suggest makes a plan of its own" plan suggest "${model[@]}" --plan auto
 "$tprun" plan check "${model[@]}" -n 2 2>"$work/err" | grep -qx "OK: default plan of llama fits llama on 2 chips: 21 weights, .* on each chip" || fail "plan check"
 "$tprun" plan check "${model[@]}" --tp 4 --plan auto >"$work/out" 2>"$work/err" || fail "plan check --plan auto"

@@ -37,12 +37,16 @@ class ConfigDraw {
   void sizes() {
     config_["vocab_size"] = random_.pick({17, 32, 33, 40, 61});
     config_["hidden_size"] = random_.pick({16, 24, 40, 64});
+    set(family_.mlp_size_key, random_.pick({7, 12, 24, 33}));
     config_["intermediate_size"] = random_.pick({7, 12, 24, 33});
     config_["num_hidden_layers"] = random_.pick({1, 2});
     config_["head_dim"] = random_.pick({4, 8, 12});
     const int kv_heads = random_.pick({1, 2, 3, 4, 8});
     config_["num_key_value_heads"] = kv_heads;
     config_["num_attention_heads"] = kv_heads * (kv_heads == 8 ? 1 : random_.pick({1, 2, 3}));
+    if (family_.qkv_groups > 0) config_["num_attention_heads"] = family_.qkv_groups * random_.pick({1, 2});
+    if (family_.qkv_groups > 0 || family_.model_type == "gptj") config_["num_key_value_heads"] = config_["num_attention_heads"];
+    if (!family_.rotary_dim_key.empty()) set(family_.rotary_dim_key, random_.pick({2, 4}));
   }
 
   void switches() {
@@ -65,10 +69,18 @@ class ConfigDraw {
     if (!known("sliding_window") || random_.chance(25)) return;
     config_["sliding_window"] = 2 + random_.below(3);
     if (known("max_window_layers")) config_["max_window_layers"] = random_.below(3);
+    if (known("layer_rope_theta")) layer_thetas();
     if (!known("layer_types") || random_.chance(50)) return;
     config_["layer_types"] = Json::array();
     for (int layer = 0; layer < config_.at("num_hidden_layers").get<int>(); ++layer) {
       config_["layer_types"].push_back(random_.chance(50) ? "full_attention" : "sliding_attention");
+    }
+  }
+
+  void layer_thetas() {
+    config_["layer_rope_theta"] = Json::array();
+    for (int layer = 0; layer < config_.at("num_hidden_layers").get<int>(); ++layer) {
+      config_["layer_rope_theta"].push_back(random_.pick({0.0, 100.0, 10000.0}));
     }
   }
 
@@ -85,7 +97,7 @@ class ConfigDraw {
     const MoeSpelling& moe = family_.moe;
     const int count = random_.pick({2, 3, 4, 6, 8});
     set(moe.num_experts, count);
-    set(moe.top_k, 1 + random_.below(2));
+    if (!fixed_.contains(moe.top_k)) set(moe.top_k, 1 + random_.below(2));
     set(moe.intermediate_size, random_.pick({5, 8, 12}));
     if (!moe.shared_intermediate_size.empty()) set(moe.shared_intermediate_size, random_.pick({6, 8}));
     if (moe.shared_count) config_["n_shared_experts"] = 1 + random_.below(2);
@@ -94,6 +106,8 @@ class ConfigDraw {
     if (moe.grouped && count % 4 != 0) config_["n_group"] = 1;
     if (known("topk_method")) config_["topk_method"] = count % 4 == 0 ? "group_limited_greedy" : "greedy";
     if (known("first_k_dense_replace")) config_["first_k_dense_replace"] = random_.below(2);
+    if (!moe.shared_strategy.empty()) set(moe.shared_strategy, random_.chance(50) ? "sum" : "average");
+    if (known("num_dense_layers")) config_["num_dense_layers"] = random_.below(2);
     if (known("decoder_sparse_step")) config_["decoder_sparse_step"] = 1 + random_.below(2);
     if (known("mlp_only_layers") && random_.chance(25)) config_["mlp_only_layers"] = Json::array({0});
   }
@@ -113,6 +127,8 @@ std::pair<float, float> spread_of(const ModuleSpec& module, const ModelConfig& c
     case Role::kRouter:
       return {4.0f / std::sqrt(static_cast<float>(shape.back())), 0.0f};
     case Role::kSinks:
+    case Role::kXieluPositive:
+    case Role::kXieluNegative:
     case Role::kCorrectionBias:
     case Role::kExpertsGateUpBias:
     case Role::kExpertsDownBias:
@@ -121,7 +137,8 @@ std::pair<float, float> spread_of(const ModuleSpec& module, const ModelConfig& c
       break;
   }
   const bool norm = shape.size() == 1 || module.role == Role::kQNorm || module.role == Role::kKNorm;
-  if (norm) return {0.25f, config.norm == NormKind::kRmsOnePlus ? 0.0f : 1.0f};
+  const bool one_plus = config.norm == NormKind::kRmsOnePlus || config.norm == NormKind::kLayerNormOnePlus;
+  if (norm) return {0.25f, one_plus ? 0.0f : 1.0f};
   return {1.3f / std::sqrt(static_cast<float>(shape.back())), 0.0f};
 }
 

@@ -19,7 +19,7 @@ class PlanDraw {
       layer_ = by_layer ? layer : -1;
       attention();
       branch({Role::kGate, Role::kUp, Role::kGateUp}, Role::kDown, random_.below(4));
-      branch({Role::kSharedGate, Role::kSharedUp}, Role::kSharedDown, random_.below(4));
+      branch({Role::kSharedGate, Role::kSharedUp, Role::kSharedGateUp}, Role::kSharedDown, random_.below(4));
       experts();
     }
     layer_ = -1;
@@ -63,9 +63,9 @@ class PlanDraw {
   void attention() {
     const int64_t way = random_.below(5);
     if (way < 4) {
-      branch({Role::kQ, Role::kQB, Role::kK, Role::kV, Role::kQkv, Role::kKvB}, Role::kO, way);
+      branch({Role::kQ, Role::kQB, Role::kK, Role::kV, Role::kQkv, Role::kKvB, Role::kAttentionGate}, Role::kO, way);
     } else {
-      branch({Role::kQ}, Role::kO, 1);
+      branch({Role::kQ, Role::kAttentionGate}, Role::kO, 1);
       for (Role role : {Role::kK, Role::kV, Role::kQkv}) set(role, "kv_replicated");
     }
     if (random_.chance(20)) set(Role::kQA, random_.pick({"colwise_gather_output", "replicated"}));
@@ -77,8 +77,10 @@ class PlanDraw {
     const int64_t way = random_.below(4);
     if (way == 0 || !has(Role::kExpertsDown)) return;
     const bool features = way == 1, whole = way == 2;
-    set(Role::kExpertsGateUp, features ? "packed_colwise" : whole ? "replicated" : "grouped_gemm");
-    set(Role::kExpertsDown, features ? "rowwise" : whole ? "replicated" : "grouped_gemm");
+    const bool transposed = std::ranges::find(modules_, Role::kExpertsDown, &ModuleSpec::role)->transposed;
+    const std::string in = transposed ? "packed_rowwise" : "packed_colwise", out = transposed ? "colwise" : "rowwise";
+    set(Role::kExpertsGateUp, features ? in : whole ? "replicated" : "grouped_gemm");
+    set(Role::kExpertsDown, features ? out : whole ? "replicated" : "grouped_gemm");
     set(Role::kExpertsGateUpBias, whole ? "replicated" : "grouped_gemm");
     set(Role::kExpertsDownBias, whole ? "replicated" : "grouped_gemm");
     for (const ModuleSpec& module : modules_) {

@@ -20,6 +20,7 @@ EXPERTS = dict(num_experts_per_tok=2, moe_intermediate_size=24)
 LATENT = dict(num_key_value_heads=8, n_routed_experts=8, q_lora_rank=24, kv_lora_rank=16, qk_nope_head_dim=16,
               qk_rope_head_dim=8, v_head_dim=12, attention_bias=True, first_k_dense_replace=1)
 DENSE_LATENT = {k: v for k, v in LATENT.items() if k not in ("n_routed_experts", "first_k_dense_replace")}
+GPTJ = dict(n_embd=64, n_head=8, n_layer=2, n_positions=128, rotary_dim=4)
 CASES = {  # model_type: what differs from SIZES; options that add parameters are on
     "cohere": dict(use_qk_norm=True), "cohere2": dict(attention_bias=True), "deepseek_v2": dict(LATENT, mlp_bias=True, **EXPERTS),
     "deepseek_v3": dict(LATENT, n_group=2, topk_group=1, **EXPERTS), "ernie4_5": dict(use_bias=True, head_dim=16), "exaone4": {},
@@ -47,6 +48,15 @@ CASES = {  # model_type: what differs from SIZES; options that add parameters ar
     "ernie4_5_moe": dict(use_bias=True, moe_num_experts=4, moe_k=2, moe_intermediate_size=24),
     "hunyuan_v1_moe": dict(head_dim=16, num_experts=4, moe_topk=2, attention_bias=True), "solar_open": dict(head_dim=16, n_routed_experts=4, **EXPERTS),
     "exaone_moe": dict(num_experts=4, **EXPERTS), "hy_v3": dict(head_dim=16, num_experts=4, mlp_bias=True, **EXPERTS),
+    "nemotron": dict(attention_bias=True, mlp_bias=True), "apertus": dict(attention_bias=True), "apertus1p5_text": {},
+    "gptj": GPTJ, "codegen": GPTJ, "minicpm3": dict(DENSE_LATENT, mlp_bias=True), "granite_swa": dict(mlp_bias=True),
+    "granitemoeshared": dict(num_local_experts=4, shared_intermediate_size=40), "axk1": dict(LATENT, n_group=2, topk_group=1, **EXPERTS),
+    "granitemoe_swa": dict(num_local_experts=4, shared_intermediate_size=40), "aria_text": dict(moe_num_experts=4, mlp_bias=True),
+    "flint": dict(head_dim=16, num_experts=4, shared_expert_intermediate_size=40, mlp_only_layers=[0], **EXPERTS),
+    "kolibri1": dict(head_dim=16, num_experts=4, shared_expert_intermediate_size=40, **EXPERTS),
+    "afmoe": dict(head_dim=16, num_experts=4, attention_bias=True, **EXPERTS), "phimoe": dict(num_local_experts=4, lm_head_bias=True),
+    "cohere2_moe": dict(head_dim=16, num_experts=4, num_shared_experts=2, mlp_layer_types=["dense", "sparse"]),
+    "llama4_text": dict(head_dim=16, num_local_experts=4, moe_layers=[1], intermediate_size_mlp=72),
     "minimax_m2": dict(head_dim=16, num_local_experts=4, num_experts_per_tok=2), "sarvam_mla": dict(LATENT, **EXPERTS),
 }
 
@@ -55,9 +65,10 @@ def tree(model_type, change):
     config = AutoConfig.for_model(model_type, **{**SIZES, **change})
     with torch.device("meta"):
         model = AutoModelForCausalLM.from_config(config)
-    # The tree names every base model "model".
+    # The tree names every base model "model". Of xIELU two numbers are stored that never change.
     prefix = model.base_model_prefix + "."
-    names = {n.replace(prefix, "model.", 1) if n.startswith(prefix) else n: list(t.shape) for n, t in model.state_dict().items()}
+    names = {n.replace(prefix, "model.", 1) if n.startswith(prefix) else n: list(t.shape) for n, t in model.state_dict().items()
+             if not n.endswith((".act_fn.beta", ".act_fn.eps"))}
     return {"config": json.loads(config.to_json_string(use_diff=False)), "parameters": names}
 
 

@@ -242,8 +242,7 @@ TEST(ModelConfig, RefusesQuantizedAndUnknownModels) {
             "  fix: use the checkpoint in bfloat16, float16 or float32");
   EXPECT_THAT(refusal("lama", "{}"),
               HasSubstr("config.json: unknown model_type `lama`\n  fix: did you mean `llama`? known ones are "));
-  EXPECT_EQ(refusal("mamba2", "{}"),
-            "config.json: model_type `mamba2` has recurrent or convolution layers, which are not supported");
+  EXPECT_EQ(refusal("mamba2", "{}"), "config.json: model_type `mamba2` is not supported: its layers keep a recurrent state");
   EXPECT_THAT(refusal("llama", R"({"model_type": null})"), HasSubstr("config.json: `model_type` is null"));
 }
 
