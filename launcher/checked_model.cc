@@ -5,6 +5,8 @@
 #include "sharding/parameters.h"
 #include "sharding/plan_check.h"
 #include "sharding/plan_suggest.h"
+#include "sharding/quantization.h"
+#include "sharding/quantized.h"
 
 namespace tp {
 
@@ -19,10 +21,12 @@ PlanRequest plan_request(const Options& options) {
   return request;
 }
 
-ResolvedPlan valid_plan(const Options& options, const ModelConfig& config, int tp_size, bool lm_head_stored) {
+ResolvedPlan valid_plan(const Options& options, const ModelConfig& config, int tp_size, bool lm_head_stored,
+                        const Checkpoint* checkpoint) {
   Plan plan = load_or_suggest_plan(plan_request(options), config, plans_directory(), tp_size, lm_head_stored);
   ResolvedPlan resolved = resolve_plan(std::move(plan), config, tp_size);
   require_valid_plan(resolved, config, lm_head_stored);
+  settle_weight_kinds(resolved, config, checkpoint, weight_kind(options.text("weights")));
   return resolved;
 }
 
@@ -38,7 +42,8 @@ CheckedModel check_model(const Options& options, int tp_size) {
   const std::vector<ModuleSpec> modules = module_tree(model.config);
   require_tensors(model.checkpoint, modules, model.config);
   model.lm_head_stored = has_lm_head(model.checkpoint, modules);
-  model.plan = valid_plan(options, model.config, tp_size, model.lm_head_stored);
+  model.plan = valid_plan(options, model.config, tp_size, model.lm_head_stored, &model.checkpoint);
+  check_scales(model.checkpoint);
   resolve_dtype(options.text("dtype"), model.config, model.checkpoint);
   model.notes = model.plan.plan.notes;
   model.notes.insert(model.notes.end(), model.config.warnings.begin(), model.config.warnings.end());

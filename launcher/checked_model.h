@@ -26,8 +26,10 @@ struct CheckedModel {
 // --plan, --override and --tied.
 PlanRequest plan_request(const Options& options);
 
-// The plan that they ask for, proven for this model. Throws Error that lists all problems.
-ResolvedPlan valid_plan(const Options& options, const ModelConfig& config, int tp_size, bool lm_head_stored);
+// The plan that they ask for, proven for this model, with the kinds of its weights (--weights; `checkpoint` may be nullptr).
+// Throws Error that lists all problems.
+ResolvedPlan valid_plan(const Options& options, const ModelConfig& config, int tp_size, bool lm_head_stored,
+                        const Checkpoint* checkpoint);
 
 // Reads config, headers and plan of --model and checks all of it. Throws Error.
 CheckedModel check_model(const Options& options, int tp_size);

@@ -14,7 +14,6 @@
 #include "runtime/chat_prompt.h"
 #include "runtime/tokenizer.h"
 #include "sharding/error.h"
-#include "sharding/quantization.h"
 
 namespace tp {
 namespace fs = std::filesystem;
@@ -42,6 +41,33 @@ void require_writable_target(const char* option, const std::string& path) {
   const fs::path parent = fs::absolute(path).parent_path();
   if (!fs::is_directory(parent, ignored)) throw Error(option, "no such directory: " + parent.string(), "make it first");
   if (fs::is_directory(path, ignored)) throw Error(option, path + " is a directory", "name a file");
+}
+
+// A new directory for a model that has something to save.
+void require_save_target(const ResolvedPlan& plan, const std::string& dir) {
+  constexpr const char* kOption = "--save-quantized";
+  std::error_code ignored;
+  if (fs::exists(dir, ignored) && !fs::is_empty(dir, ignored))
+    throw Error(kOption, dir + " is there already", "name a directory that is new or empty");
+  if (!fs::is_directory(fs::path(dir).parent_path(), ignored))
+    throw Error(kOption, "no such directory: " + fs::path(dir).parent_path().string(), "make it first");
+  const auto is_quantized = [](const PlannedModule& planned) { return planned.kind != WeightKind::kStored; };
+  if (std::none_of(plan.modules.begin(), plan.modules.end(), is_quantized))
+    throw Error(kOption, "nothing is quantized", "--weights int8 or int4, or `weights:` in the plan");
+  for (const PlannedModule& planned : plan.modules) {
+    const ModuleSpec& module = planned.module;
+    if (planned.kind == WeightKind::kStored || module.weight_shape.back() % unit_of(planned.kind) == 0) continue;
+    throw Error(kOption,
+                module.name + ": " + std::to_string(module.weight_shape.back()) + " inputs are not whole groups of " +
+                    std::to_string(unit_of(planned.kind)) + ", which compressed-tensors has not",
+                "--weights int4 or int8");
+  }
+}
+
+void refuse_formats_on_chips(const Plan& plan) {
+  for (const WeightRule& rule : plan.weights)
+    if (rule.kind != WeightKind::kStored)
+      throw Error(rule.where, "chips take weights in the model's dtype", "leave out `weights:`, or --device cpu");
 }
 
 // Its prompts come while it runs.
@@ -181,8 +207,10 @@ void refuse_misplaced(const Options& options) {
 void refuse_for_device(const Options& options, const std::string& device) {
   if (options.flag("disable-compile") && options.given("dump-hlo"))
     throw Error("--dump-hlo", "with --disable-compile there are no whole programs", "leave one of them out");
-  if (device == "tpu" && options.given("weights"))
-    throw Error("--weights", "chips take weights as they are stored", "leave it out, or --device cpu");
+  for (const char* option : {"weights", "save-quantized"}) {
+    if (device == "tpu" && options.given(option))
+      throw Error("--" + std::string(option), "chips take weights in the model's dtype", "leave it out, or --device cpu");
+  }
   for (const char* option : {"compile-cache", "dump-hlo", "kernels"}) {
     if (device == "cpu" && options.given(option))
       throw Error("--" + std::string(option), "the CPU runs op by op, without compiled programs", "leave it out");
@@ -211,9 +239,11 @@ CheckedJob make_job(const Options& options, const LaunchSettings& launch) {
   job.tokenizer = tokenizer_path(options, model.dir);
   job.dtype = options.text("dtype");
   job.weights = options.text("weights");
-  require_quantizable(model.plan, model.config, weight_kind(job.weights));
+  job.save_quantized = absolute(options.text("save-quantized"));
+  if (!job.save_quantized.empty()) require_save_target(model.plan, job.save_quantized);
   job.load_format = options.text("load-format");
   job.device = launch.device.device;
+  if (job.device == "tpu") refuse_formats_on_chips(model.plan.plan);
   if (job.device == "tpu") job.pjrt_plugin = launch.pjrt_plugin.empty() ? find_libtpu() : launch.pjrt_plugin;
   job.compile_cache = absolute(options.text("compile-cache"));
   job.dump_hlo = absolute(options.text("dump-hlo"));

@@ -49,7 +49,7 @@ PlannedModel planned_model(const Options& options, int tp_size) {
   planned.lm_head_stored = !planned.config.tie_word_embeddings;
   const std::string dtype = options.text("dtype");
   planned.dtype = dtype == "auto" ? planned.config.dtype.value_or(DType::kBF16) : dtype_from_torch(dtype, "--dtype");
-  planned.plan = valid_plan(options, planned.config, tp_size, planned.lm_head_stored);
+  planned.plan = valid_plan(options, planned.config, tp_size, planned.lm_head_stored, nullptr);
   planned.notes = planned.plan.plan.notes;
   planned.notes.insert(planned.notes.end(), planned.config.warnings.begin(), planned.config.warnings.end());
   return planned;

@@ -76,6 +76,7 @@ void job_fields(JobType& job, Field&& field) {
   field("tokenizer", job.tokenizer);
   field("dtype", job.dtype);
   field("weights", job.weights);
+  field("save_quantized", job.save_quantized);
   field("load_format", job.load_format);
   field("device", job.device);
   field("pjrt_plugin", job.pjrt_plugin);

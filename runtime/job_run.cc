@@ -10,6 +10,7 @@
 #include "runtime/progress.h"
 #include "runtime/rank_model.h"
 #include "runtime/run_generate.h"
+#include "runtime/save_quantized.h"
 #include "runtime/score.h"
 #include "runtime/serve/run_chat.h"
 #include "runtime/serve/run_serve.h"
@@ -29,7 +30,7 @@ RankModel load(const Job& job, Communicator& communicator) {
   request.plans_dir = job.plans_dir;
   request.dtype = job.dtype;
   request.load.layout = job.device == "cpu" ? LinearLayout::kPacked : LinearLayout::kStored;
-  request.load.kind = weight_kind(job.weights);
+  request.kind = weight_kind(job.weights);
   request.load.in_place = job.load_format == "mmap";
   request.load.threads = job.threads;
   if (communicator.rank() == 0) request.load.progress = [&](int64_t done, int64_t total) { progress.update(done, total); };
@@ -72,6 +73,7 @@ std::unique_ptr<Engine> make_engine(const Job& job, const RankModel& model, Comm
 
 int run_job(const Job& job, Communicator& communicator) {
   const RankModel model = load(job, communicator);
+  if (!job.save_quantized.empty()) save_quantized(model, job.model_dir, job.save_quantized, job.threads, communicator);
   // Not earlier: who waits for other ranks in MPI_Init, or reads a large checkpoint, looks at no flag.
   const std::atomic<int>& stop_signal = catch_stop_signals();
   Timeline timeline;

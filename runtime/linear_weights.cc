@@ -1,6 +1,6 @@
 #include "runtime/linear_weights.h"
 
-#include "sharding/quantization.h"
+#include <algorithm>
 
 namespace tp {
 
@@ -26,7 +26,8 @@ std::vector<std::vector<ParamId>> joined_linears(const ParameterTable& table) {
       const PlannedModule* planned = table.module(role, module.layer);
       if (planned != nullptr && needs_no_collective(planned->style)) set.push_back(table.weight(role, module.layer));
     }
-    if (set.size() == roles.size()) sets.push_back(std::move(set));
+    const auto alike = [&](ParamId id) { return table.at(id).kind == table.at(set[0]).kind; };
+    if (set.size() == roles.size() && std::all_of(set.begin(), set.end(), alike)) sets.push_back(std::move(set));
   }
   return sets;
 }

@@ -1,9 +1,11 @@
 #include "runtime/packed_weights.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "runtime/cpu/quantize.h"
 #include "runtime/linear_weights.h"
+#include "runtime/quantized_product.h"
 #include "runtime/stored_blocks.h"
 #include "sharding/error.h"
 
@@ -41,6 +43,8 @@ struct FileRange {
 
 FileRange range_of(const StoredBlock& block, const std::vector<MappedFile>& files) {
   const TensorEntry& entry = block.tensor->entry;
+  // Which bytes of what is stored quantized a rank reads depends on the method: all of it is read ahead and let go.
+  if (block.tensor->quantized) return {files[static_cast<size_t>(block.tensor->file)], entry.offset, entry.size_bytes};
   const int64_t element = size_bytes(entry.dtype);
   return {files[static_cast<size_t>(block.tensor->file)], entry.offset + block.offset * element,
           ((block.rows - 1) * block.stride + block.columns) * element};
@@ -72,7 +76,7 @@ struct PlacedBlock {
 struct ProductShape {
   int64_t out, in;
   DType dtype;
-  WeightKind kind;  // that was asked for
+  WeightKind kind;
 };
 
 // Of every output the scale of its whole stored row, also where this rank has a part of it: a cut must not change the integers.
@@ -91,38 +95,50 @@ std::vector<uint16_t> int8_scales(int64_t out, const std::vector<PlacedBlock>& b
   return scales;
 }
 
-cpu::PackedLinear make_product(const Parameter& parameter, const ProductShape& shape, const std::vector<PlacedBlock>& placed,
-                               cpu::ThreadPool& pool) {
+bool is_quantized(const PlacedBlock& block) {
+  return block.stored->tensor->quantized != nullptr;
+}
+
+cpu::PackedLinear kept(const ProductShape& shape, const std::vector<PlacedBlock>& placed, const std::vector<MappedFile>& files,
+                       cpu::ThreadPool& pool) {
+  std::vector<QuantizedSource> sources;
+  for (const PlacedBlock& block : placed) sources.push_back({block.stored, block.packed.out_begin, block.packed.in_begin});
+  return kept_product(shape.out, shape.in, shape.kind, sources, files, pool);
+}
+
+cpu::PackedLinear make_product(const ProductShape& shape, const std::vector<PlacedBlock>& placed,
+                               const std::vector<MappedFile>& files, cpu::ThreadPool& pool) {
+  const bool quantized = std::any_of(placed.begin(), placed.end(), is_quantized);
+  if (shape.kind != WeightKind::kStored && quantized) return kept(shape, placed, files, pool);
   std::vector<cpu::WeightBlock> blocks;
-  for (const PlacedBlock& block : placed) blocks.push_back(block.packed);
-  switch (kind_of(parameter.module.role, shape.kind)) {
-    case WeightKind::kStored:
-      break;
-    case WeightKind::kInt8:
-      return cpu::PackedLinear::quantized(shape.out, shape.in, cpu::WeightFormat::kInt8, blocks,
-                                          int8_scales(shape.out, placed, pool), pool);
-    case WeightKind::kInt4Group32:
-      return cpu::PackedLinear::quantized(shape.out, shape.in, cpu::WeightFormat::kInt4Group32, blocks, {}, pool);
-    case WeightKind::kInt4Group128:
-      return cpu::PackedLinear::quantized(shape.out, shape.in, cpu::WeightFormat::kInt4Group128, blocks, {}, pool);
+  std::vector<std::vector<float>> numbers;  // of blocks that are widened
+  for (const PlacedBlock& block : placed) {
+    blocks.push_back(block.packed);
+    if (!is_quantized(block)) continue;
+    numbers.push_back(widened(*block.stored, files, pool));
+    blocks.back().source = {reinterpret_cast<const std::byte*>(numbers.back().data()), DType::kF32, block.stored->columns};
   }
-  return {shape.out, shape.in, shape.dtype, blocks, pool};
+  if (shape.kind == WeightKind::kStored) return {shape.out, shape.in, shape.dtype, blocks, pool};
+  std::vector<uint16_t> scales;
+  if (shape.kind == WeightKind::kInt8) scales = int8_scales(shape.out, placed, pool);
+  return cpu::PackedLinear::quantized(shape.out, shape.in, packed_format(shape.kind), blocks, scales, pool);
 }
 
 // The error of a product says what cannot be quantized, the parameter says where.
 cpu::PackedLinear make_named_product(const Parameter& parameter, const ProductShape& shape,
-                                     const std::vector<PlacedBlock>& placed, cpu::ThreadPool& pool) {
+                                     const std::vector<PlacedBlock>& placed, const std::vector<MappedFile>& files,
+                                     cpu::ThreadPool& pool) {
   try {
-    return make_product(parameter, shape, placed, pool);
+    return make_product(shape, placed, files, pool);
   } catch (const Error& error) {
-    throw Error(parameter.name(), error.message(), error.fix());
+    throw Error(error.where().empty() ? parameter.name() : error.where(), error.message(), error.fix());
   }
 }
 
 }  // namespace
 
 PackedWeights PackedWeights::pack(const ParameterTable& table, const Checkpoint& checkpoint,
-                                  const std::vector<MappedFile>& files, DType dtype, WeightKind kind, cpu::ThreadPool& pool,
+                                  const std::vector<MappedFile>& files, DType dtype, cpu::ThreadPool& pool,
                                   const std::function<void(const std::vector<ParamId>&)>& packed) {
   PackedWeights weights;
   weights.places_.resize(static_cast<size_t>(table.size()));
@@ -147,7 +163,7 @@ PackedWeights PackedWeights::pack(const ParameterTable& table, const Checkpoint&
     const Parameter& one = table.at(joined.ids[0]);
     const int64_t in = extents(one.shape()).columns;
     for (const auto& blocks : products)
-      weights.products_.push_back(make_named_product(one, {out, in, dtype, kind}, blocks, pool));
+      weights.products_.push_back(make_named_product(one, {out, in, dtype, one.kind}, blocks, files, pool));
     for_each_range(joined, files, [](const FileRange& range) { range.file.release(range.offset, range.size); });
     if (packed) packed(joined.ids);
   }

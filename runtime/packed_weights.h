@@ -7,7 +7,6 @@
 #include "runtime/parameter_table.h"
 #include "sharding/checkpoint.h"
 #include "sharding/mapped_file.h"
-#include "sharding/quantization.h"
 
 namespace tp {
 
@@ -15,12 +14,11 @@ namespace tp {
 // other linear weight, one for each expert.
 class PackedWeights {
  public:
-  // Packs straight from the mapped files, converting to `dtype` or quantizing to `kind` (kind_of); pages are let go once they
-  // were read. `packed` is told which parameters are done, one product at a time. Throws Error for a tensor that is not stored,
-  // or cannot be quantized as it has numbers that are not finite.
+  // Packs straight from the mapped files: what is stored quantized as it is or widened, the others converted to `dtype` or
+  // quantized (Parameter::kind); pages are let go once they were read. `packed` is told which parameters are done, one product
+  // at a time. Throws Error for a tensor that is not stored, or cannot be quantized as it has numbers that are not finite.
   static PackedWeights pack(const ParameterTable& table, const Checkpoint& checkpoint, const std::vector<MappedFile>& files,
-                            DType dtype, WeightKind kind, cpu::ThreadPool& pool,
-                            const std::function<void(const std::vector<ParamId>&)>& packed);
+                            DType dtype, cpu::ThreadPool& pool, const std::function<void(const std::vector<ParamId>&)>& packed);
 
   // Where parameter `id` (of experts: local expert `expert`) is computed: outputs [out_begin(id), + its rows) of that product.
   const cpu::PackedLinear& product(ParamId id, int64_t expert = 0) const {

@@ -22,6 +22,7 @@ ParameterTable::ParameterTable(const ResolvedPlan& plan, const ModelConfig& conf
     if (module.has_weight) {
       Parameter weight{module};
       weight.stored_shape = module.weight_shape;
+      weight.kind = planned.kind;
       weight.slice = weight_slice(module, planned.style, rank, plan.tp_size);
       weight.transposed = transposed_experts && (module.role == Role::kExpertsGateUp || module.role == Role::kExpertsDown);
       // Added to float32 scores: in 16 bits it would change which experts are chosen.

@@ -25,7 +25,8 @@ struct Parameter {
   ShardSlice slice;
   // The last two dimensions are swapped at load, so that all linear weights are [.., out, in] in memory.
   bool transposed = false;
-  bool keep_float32 = false;        // whatever the model's dtype
+  bool keep_float32 = false;              // whatever the model's dtype
+  WeightKind kind = WeightKind::kStored;  // of a linear weight, where the CPU's kernels read it
   std::optional<int64_t> zero_row;  // of the embedding: it is zero whatever the file has (ModelConfig::zero_embedding_row)
 
   std::string name() const { return is_bias ? module.bias_name() : module.weight_name(); }

@@ -28,7 +28,8 @@ uint64_t agreement_hash(const ResolvedPlan& plan, const Checkpoint& checkpoint, 
   Fnv1a hash;
   hash.add(std::to_string(plan.tp_size) + " " + std::string(torch_name(dtype)));
   for (const PlannedModule& planned : plan.modules) {
-    hash.add(planned.module.name + " " + std::to_string(static_cast<int>(planned.style)));
+    hash.add(planned.module.name + " " + std::to_string(static_cast<int>(planned.style)) + " " +
+             std::to_string(static_cast<int>(planned.kind)));
     for (int64_t size : planned.module.weight_shape) hash.add(" " + std::to_string(size));
   }
   return hash.value() ^ tensor_table_hash(checkpoint);
@@ -40,6 +41,11 @@ void require_agreement(uint64_t hash, Communicator& communicator) {
     if (hashes[rank] != hashes[0])
       throw Error("", "rank " + std::to_string(rank) + " sees another model or plan than rank 0",
                   "every host needs the same files under the same paths");
+}
+
+// Chips take weights in the model's dtype: what is stored quantized is widened.
+void keep_none_packed(ResolvedPlan& plan) {
+  for (PlannedModule& planned : plan.modules) planned.kind = WeightKind::kStored;
 }
 
 }  // namespace
@@ -55,7 +61,8 @@ RankModel load_rank_model(const ModelRequest& request, Communicator& communicato
   ResolvedPlan plan =
       resolve_plan(load_or_suggest_plan(request.plan, config, request.plans_dir, tp_size, lm_head_stored), config, tp_size);
   require_valid_plan(plan, config, lm_head_stored);
-  require_quantizable(plan, config, request.load.kind);
+  settle_weight_kinds(plan, config, &checkpoint, request.kind);
+  if (request.load.layout == LinearLayout::kStored) keep_none_packed(plan);
   const DType dtype = resolve_dtype(request.dtype, config, checkpoint);
   require_agreement(agreement_hash(plan, checkpoint, dtype), communicator);
 

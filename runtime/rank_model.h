@@ -15,6 +15,7 @@ struct ModelRequest {
   PlanRequest plan;
   std::string plans_dir;
   std::string dtype = "auto";
+  WeightKind kind = WeightKind::kStored;  // --weights
   LoadOptions load;
 };
 

@@ -11,6 +11,7 @@
 #include "runtime/cpu/thread_pool.h"
 #include "runtime/float_convert.h"
 #include "runtime/linear_weights.h"
+#include "runtime/quantized_reader.h"
 #include "runtime/stored_blocks.h"
 #include "sharding/error.h"
 
@@ -39,6 +40,7 @@ int64_t contiguous_begin(const Task& task) {
   if (task.blocks.empty() || task.parameter->transposed) return -1;
   const Extents local = extents(task.parameter->slice.local_shape);
   const StoredBlock& first = task.blocks[0];
+  if (first.tensor->quantized) return -1;
   int64_t done = 0;
   for (const StoredBlock& block : task.blocks) {
     const int64_t place = (block.expert * local.rows + block.row) * local.columns + block.column;
@@ -63,13 +65,28 @@ void transpose(const Extents& stored, std::byte* data) {
   }
 }
 
+// A block of a weight that is stored quantized, `stride_bytes` from row to row.
+void widen_block(const StoredBlock& block, const std::vector<MappedFile>& files, std::byte* to, int64_t stride_bytes,
+                 DType dtype) {
+  const QuantizedReader reader(*block.tensor->quantized, files);
+  std::vector<float> numbers(static_cast<size_t>(block.columns));
+  for (int64_t row = 0; row < block.rows; ++row) {
+    reader.widen(block.offset / block.stride + row, block.offset % block.stride, block.columns, numbers.data());
+    convert_elements(numbers.data(), DType::kF32, to + row * stride_bytes, dtype, block.columns);
+  }
+}
+
 void copy_slice(const Task& task, const std::vector<MappedFile>& files, std::byte* target) {
   const Extents local = extents(task.parameter->slice.local_shape);
   for (const StoredBlock& block : task.blocks) {
     const TensorEntry& entry = block.tensor->entry;
     const int64_t from_bytes = size_bytes(entry.dtype), to_bytes = size_bytes(task.dtype);
-    const std::byte* from = files[static_cast<size_t>(block.tensor->file)].data() + entry.offset + block.offset * from_bytes;
     std::byte* to = target + ((block.expert * local.rows + block.row) * local.columns + block.column) * to_bytes;
+    if (block.tensor->quantized) {
+      widen_block(block, files, to, local.columns * to_bytes, task.dtype);
+      continue;
+    }
+    const std::byte* from = files[static_cast<size_t>(block.tensor->file)].data() + entry.offset + block.offset * from_bytes;
     if (block.stride == block.columns && block.columns == local.columns) {
       convert_elements(from, entry.dtype, to, task.dtype, block.rows * block.columns);
       continue;
@@ -106,7 +123,7 @@ struct LoadPlan {
 Task plan_task(const Parameter& parameter, const Checkpoint& checkpoint, DType dtype, const LoadOptions& options) {
   Task task{&parameter, stored_blocks(parameter, checkpoint)};
   task.dtype = parameter.keep_float32 ? DType::kF32 : dtype;
-  task.bytes = Weights::parameter_bytes(parameter, dtype, options.kind);
+  task.bytes = Weights::parameter_bytes(parameter, dtype);
   task.packed = options.layout == LinearLayout::kPacked && is_linear_weight(parameter);
   const int64_t begin = contiguous_begin(task);
   if (begin < 0) return task;
@@ -127,7 +144,9 @@ LoadPlan plan_load(const ParameterTable& table, const Checkpoint& checkpoint, DT
     bool shared = false;
     if (begin >= 0) {
       const auto [found, fresh] = known.emplace(std::pair(task.blocks[0].tensor, begin), plan.tasks.size());
-      shared = !fresh && plan.tasks[found->second].parameter->shape() == task.parameter->shape();
+      // A head that is quantized is a copy of its own.
+      shared = !fresh && plan.tasks[found->second].parameter->shape() == task.parameter->shape() &&
+               task.parameter->kind == WeightKind::kStored;
       if (shared && !task.packed) {
         plan.task_of.push_back(found->second);
         continue;
@@ -166,7 +185,6 @@ Weights Weights::load(const ParameterTable& table, const Checkpoint& checkpoint,
   const LoadPlan plan = plan_load(table, checkpoint, dtype, options);
   Weights weights;
   weights.dtype_ = dtype;
-  weights.kind_ = options.kind;
   weights.total_bytes_ = plan.total_bytes;
   for (const auto& path : checkpoint.files) weights.files_.emplace_back(path);
   weights.block_ = allocate_block(plan.block_bytes);
@@ -187,10 +205,9 @@ Weights Weights::load(const ParameterTable& table, const Checkpoint& checkpoint,
     progress.add(task.bytes);
   });
   if (options.layout == LinearLayout::kPacked) {
-    weights.packed_ =
-        PackedWeights::pack(table, checkpoint, weights.files_, dtype, options.kind, pool, [&](const std::vector<ParamId>& ids) {
-          for (ParamId id : ids) progress.add(weights.bytes(table.at(id)));
-        });
+    weights.packed_ = PackedWeights::pack(table, checkpoint, weights.files_, dtype, pool, [&](const std::vector<ParamId>& ids) {
+      for (ParamId id : ids) progress.add(weights.bytes(table.at(id)));
+    });
   }
 
   for (size_t index : plan.task_of) {
@@ -205,17 +222,16 @@ Weights Weights::load(const ParameterTable& table, const Checkpoint& checkpoint,
 
 Weights::Weights(Weights&& other) noexcept
     : dtype_(other.dtype_),
-      kind_(other.kind_),
       files_(std::move(other.files_)),
       data_(std::move(other.data_)),
       block_(std::exchange(other.block_, {})),
       packed_(std::move(other.packed_)),
       total_bytes_(other.total_bytes_) {}
 
-int64_t Weights::parameter_bytes(const Parameter& parameter, DType dtype, WeightKind kind) {
+int64_t Weights::parameter_bytes(const Parameter& parameter, DType dtype) {
   if (!is_linear_weight(parameter)) return parameter.elements() * size_bytes(parameter.keep_float32 ? DType::kF32 : dtype);
   const Extents local = extents(parameter.shape());
-  return weight_bytes(kind_of(parameter.module.role, kind), dtype, local.experts * local.rows, local.columns);
+  return weight_bytes(parameter.kind, dtype, local.experts * local.rows, local.columns);
 }
 
 Weights::~Weights() {

@@ -22,8 +22,7 @@ enum class LinearLayout {
 
 struct LoadOptions {
   LinearLayout layout = LinearLayout::kStored;
-  WeightKind kind = WeightKind::kStored;  // of packed ones
-  bool in_place = true;                   // --load-format mmap; copy = nothing keeps pointing into the files
+  bool in_place = true;  // --load-format mmap; copy = nothing keeps pointing into the files
   int threads = 1;
   // Called from one thread at a time while loading.
   std::function<void(int64_t done_bytes, int64_t total_bytes)> progress;
@@ -31,8 +30,8 @@ struct LoadOptions {
 
 // The tensors of one rank in the model's dtype. A slice that lies in one piece in its file and has that dtype is used where
 // it is mapped; the others are copied, and converted, straight to their final place in one block of memory. Padding is zero.
-// Pages that were only copied from are let go. Parameters that share their stored slice (tied weights) share memory. With
-// LinearLayout::kPacked linear weights are packed instead.
+// Pages that were only copied from are let go. What is stored quantized is widened. Parameters that share their stored slice
+// (tied weights) share memory. With LinearLayout::kPacked linear weights are packed instead.
 class Weights {
  public:
   // Throws Error for a tensor that is not stored or a file that cannot be mapped.
@@ -48,9 +47,9 @@ class Weights {
   const std::byte* data(ParamId id) const { return data_[static_cast<size_t>(id)]; }
   // With LinearLayout::kPacked alone.
   const PackedWeights& packed() const { return packed_.value(); }
-  // Bytes of one parameter, scales included.
-  int64_t bytes(const Parameter& parameter) const { return parameter_bytes(parameter, dtype_, kind_); }
-  static int64_t parameter_bytes(const Parameter& parameter, DType dtype, WeightKind kind);
+  // Bytes of one parameter, scales and zero points included.
+  int64_t bytes(const Parameter& parameter) const { return parameter_bytes(parameter, dtype_); }
+  static int64_t parameter_bytes(const Parameter& parameter, DType dtype);
   // Bytes of this rank's tensors, padding included, shared ones once.
   int64_t total_bytes() const { return total_bytes_; }
 
@@ -58,7 +57,6 @@ class Weights {
   Weights() = default;
 
   DType dtype_ = DType::kF32;
-  WeightKind kind_ = WeightKind::kStored;
   std::vector<MappedFile> files_;
   std::vector<const std::byte*> data_;
   std::span<std::byte> block_;  // anonymous memory of what was copied

@@ -122,6 +122,37 @@ void check_experts(const Checkpoint& checkpoint, const ModuleSpec& module, std::
   }
 }
 
+Checkpoint read_headers(const std::filesystem::path& dir) {
+  std::error_code code;
+  Checkpoint checkpoint;
+  checkpoint.dir = dir;
+  // transformers' order: a single file first, whatever index lies beside it.
+  const auto present = [&](const char* name) {
+    return std::filesystem::exists(dir / name, code) || std::filesystem::is_symlink(dir / name, code);
+  };
+  if (present(kSingle)) {
+    add_file(checkpoint, dir / kSingle, {});
+    return checkpoint;
+  }
+  if (!present(kIndex)) refuse_empty(dir);
+  const std::map<std::string, std::string> index =
+      parse_safetensors_index(read_text_file(dir / kIndex, kMaxIndexBytes), (dir / kIndex).string());
+  std::set<std::string> names;
+  for (const auto& [tensor, file] : index) names.insert(file);
+  std::vector<std::string> missing;
+  for (const std::string& name : names) {
+    if (!std::filesystem::exists(dir / name, code)) missing.push_back(name);
+  }
+  if (!missing.empty()) {
+    throw Error((dir / kIndex).string(),
+                "names " + std::to_string(missing.size()) + " of " + std::to_string(names.size()) +
+                    " files that do not exist:" + lines(missing, 20),
+                "the model's download is not complete: get these files");
+  }
+  for (const std::string& name : names) add_file(checkpoint, dir / name, index);
+  return checkpoint;
+}
+
 }  // namespace
 
 const StoredTensor* Checkpoint::find(const std::string& name) const {
@@ -156,33 +187,8 @@ std::map<std::string, std::string> parse_safetensors_index(std::string_view text
 }
 
 Checkpoint open_checkpoint(const std::filesystem::path& dir) {
-  std::error_code code;
-  Checkpoint checkpoint;
-  checkpoint.dir = dir;
-  // transformers' order: a single file first, whatever index lies beside it.
-  const auto present = [&](const char* name) {
-    return std::filesystem::exists(dir / name, code) || std::filesystem::is_symlink(dir / name, code);
-  };
-  if (present(kSingle)) {
-    add_file(checkpoint, dir / kSingle, {});
-    return checkpoint;
-  }
-  if (!present(kIndex)) refuse_empty(dir);
-  const std::map<std::string, std::string> index =
-      parse_safetensors_index(read_text_file(dir / kIndex, kMaxIndexBytes), (dir / kIndex).string());
-  std::set<std::string> names;
-  for (const auto& [tensor, file] : index) names.insert(file);
-  std::vector<std::string> missing;
-  for (const std::string& name : names) {
-    if (!std::filesystem::exists(dir / name, code)) missing.push_back(name);
-  }
-  if (!missing.empty()) {
-    throw Error((dir / kIndex).string(),
-                "names " + std::to_string(missing.size()) + " of " + std::to_string(names.size()) +
-                    " files that do not exist:" + lines(missing, 20),
-                "the model's download is not complete: get these files");
-  }
-  for (const std::string& name : names) add_file(checkpoint, dir / name, index);
+  Checkpoint checkpoint = read_headers(dir);
+  gather_quantized(checkpoint, stored_formats_of((dir / "config.json").string()));
   return checkpoint;
 }
 
@@ -303,6 +309,8 @@ uint64_t tensor_table_hash(const Checkpoint& checkpoint) {
     const std::string file = checkpoint.files[static_cast<size_t>(stored.file)].filename().string();
     hash_bytes(hash, name + "\n" + std::string(safetensors_name(stored.entry.dtype)) + shape_text(stored.entry.shape) + "\n" +
                          file + "\n" + std::to_string(stored.entry.offset) + "\n");
+    if (stored.quantized)
+      hash_bytes(hash, std::to_string(stored.quantized->group_in) + " " + std::to_string(stored.quantized->zero_offset));
   }
   return hash;
 }

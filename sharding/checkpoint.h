@@ -2,11 +2,13 @@
 
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "sharding/parameters.h"
+#include "sharding/quantized_tensor.h"
 #include "sharding/safetensors.h"
 
 namespace tp {
@@ -14,6 +16,9 @@ namespace tp {
 struct StoredTensor {
   TensorEntry entry;
   int file = 0;  // index into Checkpoint::files
+  // Where a method has stored the weight in several tensors; `entry` then has the weight's own shape and the dtype of its
+  // scales, F32 counted as BF16.
+  std::shared_ptr<const QuantizedTensor> quantized;
 };
 
 // The weights of a model directory, by name; nothing but headers has been read.
@@ -26,8 +31,8 @@ struct Checkpoint {
   const StoredTensor* find(const std::string& name) const;
 };
 
-// model.safetensors, or the files that model.safetensors.index.json names. Throws Error for missing files (all listed), a bad
-// index, bad headers.
+// model.safetensors, or the files that model.safetensors.index.json names. What `quantization_config` of config.json describes
+// is gathered (quantized.h). Throws Error for missing files (all listed), a bad index, bad headers.
 Checkpoint open_checkpoint(const std::filesystem::path& dir);
 
 // {tensor: file name} of the text of a model.safetensors.index.json that messages call `path`. Throws Error for another form

@@ -13,6 +13,7 @@
 #include "sharding/layer_config.h"
 #include "sharding/near_names.h"
 #include "sharding/rope_config.h"
+#include "sharding/stored_format.h"
 #include "sharding/unsupported_models.h"
 
 namespace tp {
@@ -253,17 +254,6 @@ void refuse_unread_rope_keys(ConfigValues& values, const Family& family, const J
   }
 }
 
-void refuse_quantized(const ConfigValues& values) {
-  if (!values.has("quantization_config")) return;
-  const Json& quantization = values.at("quantization_config");
-  std::string method = "unknown method";
-  if (quantization.is_object() && quantization.contains("quant_method") && quantization.at("quant_method").is_string()) {
-    method = quantization.at("quant_method").get<std::string>();
-  }
-  throw Error(values.path(), "the checkpoint is quantized (`quantization_config`: " + method + "), which is not supported",
-              "use the checkpoint in bfloat16, float16 or float32");
-}
-
 }  // namespace
 
 ModelConfig parse_model_config(std::string_view text, const std::string& path) {
@@ -276,7 +266,8 @@ ModelConfig parse_model_config(std::string_view text, const std::string& path) {
   ConfigValues values(std::move(json), defaults, path);
   refuse_unread_rope_keys(values, family, defaults);
   values.rename(family.aliases);
-  refuse_quantized(values);
+  // Read again with the weights (checkpoint.h); here what is not supported is refused with the other keys.
+  if (values.has("quantization_config")) parse_stored_formats(values.at("quantization_config"), path);
   ModelConfig config;
   config.path = path;
   config.model_type = family.model_type;

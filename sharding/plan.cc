@@ -172,7 +172,17 @@ ResolvedPlan resolve_plan(Plan plan, const ModelConfig& config, int tp_size) {
 }
 
 ResolvedPlan resolve_plan(Plan plan, std::vector<ModuleSpec> modules, int tp_size) {
-  return Resolver(std::move(plan), std::move(modules), tp_size).run();
+  // The rules of `weights:` are found as those of `tp_plan:` are.
+  Plan formats;
+  for (const WeightRule& rule : plan.weights)
+    formats.rules.push_back({rule.pattern, Style::kReplicated, rule.where, rule.source});
+  const ResolvedPlan with_formats = Resolver(std::move(formats), modules, tp_size).run();
+  ResolvedPlan resolved = Resolver(std::move(plan), std::move(modules), tp_size).run();
+  for (size_t i = 0; i < resolved.modules.size(); ++i) {
+    const PlannedModule& found = with_formats.modules[i];
+    resolved.modules[i].weight_rule = found.rule ? found.rule : found.experts_rule;
+  }
+  return resolved;
 }
 
 }  // namespace tp

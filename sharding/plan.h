@@ -7,6 +7,7 @@
 #include "sharding/parameters.h"
 #include "sharding/plan_pattern.h"
 #include "sharding/style.h"
+#include "sharding/weight_kind.h"
 
 namespace tp {
 
@@ -25,12 +26,21 @@ struct PlanRule {
   RuleSource source = RuleSource::kDefault;  // only a default rule may match nothing
 };
 
+// `pattern: format` below `weights:`.
+struct WeightRule {
+  std::string pattern;
+  WeightKind kind = WeightKind::kStored;
+  std::string where;
+  RuleSource source = RuleSource::kDefault;
+};
+
 // A plan as written: the default rules of the model's family with the overrides beside them.
 struct Plan {
   std::string name;  // what the user would call it: a file, or "default plan of qwen3"
   TiedWeights tied = TiedWeights::kReject;
   bool uneven = false;  // heads may be dealt out unevenly, in whole KV groups
   std::vector<PlanRule> rules;
+  std::vector<WeightRule> weights;
   std::vector<std::string> notes;  // for stderr: an old style name was mapped, …
 };
 
@@ -43,6 +53,8 @@ struct PlannedModule {
   // ("layers.*.mlp.experts"), which says how the experts run.
   std::optional<Style> experts_style;
   std::optional<size_t> experts_rule;
+  std::optional<size_t> weight_rule;      // index into Plan::weights
+  WeightKind kind = WeightKind::kStored;  // settle_weight_kinds (quantization.h)
 };
 
 // True for the parameters of an experts module.

@@ -14,9 +14,15 @@ namespace tp {
 namespace {
 
 const std::vector<std::string>& plan_keys() {
-  static const std::vector<std::string> keys = {"version", "extends", "tied_weights", "uneven", "kernels", "tp_plan"};
+  static const std::vector<std::string> keys = {"version", "extends", "tied_weights", "uneven",
+                                                "kernels", "tp_plan", "weights"};
   return keys;
 }
+
+constexpr std::pair<std::string_view, WeightKind> kFormats[] = {{"bf16", WeightKind::kStored},
+                                                                {"int8", WeightKind::kInt8},
+                                                                {"int4", WeightKind::kInt4Group32},
+                                                                {"int4-128", WeightKind::kInt4Group128}};
 
 bool is_plan_key(const std::string& name) {
   return std::ranges::find(plan_keys(), name) != plan_keys().end();
@@ -93,6 +99,7 @@ class PlanReader {
     if (key.text == "uneven") return read_uneven(value);
     if (key.text == "kernels") return;  // not about shards: plan_kernels.h reads it
     if (key.text == "tp_plan") return read_rules(value);
+    if (key.text == "weights") return read_weights(value);
     std::string fix = did_you_mean(key.text, plan_keys());
     if (fix.empty() && value.kind == YamlNode::Kind::kScalar && style_from_name(value.text)) fix = "rules go below `tp_plan:`";
     if (fix.empty()) fix = "the keys of a plan are " + quoted_list(plan_keys());
@@ -140,6 +147,30 @@ class PlanReader {
     auto rule = make_rule(pattern.text, yaml_place(name_, pattern), style.text, yaml_place(name_, style), source_, file_.notes,
                           problems_);
     if (rule) file_.rules.push_back(std::move(*rule));
+  }
+
+  void read_weights(const YamlNode& value) {
+    if (value.kind == YamlNode::Kind::kNull) return;
+    if (value.kind != YamlNode::Kind::kMap) {
+      return problem(value, "`weights` is a mapping of patterns to formats, found " + description(value));
+    }
+    refuse_duplicates(value);
+    for (const auto& [pattern, format] : value.entries) read_format(pattern, format);
+  }
+
+  void read_format(const YamlNode& pattern, const YamlNode& format) {
+    const std::string text = format.kind == YamlNode::Kind::kScalar ? format.text : "";
+    const auto* const found = std::ranges::find(kFormats, text, &std::pair<std::string_view, WeightKind>::first);
+    if (found == std::end(kFormats)) {
+      std::vector<std::string> names;
+      for (const auto& [name, kind] : kFormats) names.emplace_back(name);
+      const std::string near = did_you_mean(text, names);
+      problem(format, "unknown format " + description(format), near.empty() ? "the formats are " + quoted_list(names) : near);
+    }
+    if (const std::string fault = pattern_fault(pattern.text); !fault.empty())
+      return problem(pattern, "`" + pattern.text + "` is not a pattern", fault);
+    if (found != std::end(kFormats))
+      file_.weights.push_back({pattern.text, found->second, yaml_place(name_, pattern), source_});
   }
 
   std::string name_;

@@ -17,6 +17,7 @@ struct PlanFile {
   std::optional<TiedWeights> tied;
   std::optional<bool> uneven;
   std::vector<PlanRule> rules;
+  std::vector<WeightRule> weights;
   std::vector<std::string> notes;
 };
 

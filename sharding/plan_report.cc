@@ -67,6 +67,7 @@ class ReportBuilder {
     share.name = without_prefix(name);
     share.layer = planned.module.layer;
     share.style = planned.style;
+    if (!bias) share.kind = planned.kind;
     if (planned.rule) {
       share.rule = plan_.plan.rules[*planned.rule].pattern;
       share.where = plan_.plan.rules[*planned.rule].where;
@@ -80,21 +81,31 @@ class ReportBuilder {
     }
     if (planned.module.role == Role::kLmHead && !bias) {
       head_name_ = share.name;
-      share.shared = tied() && (plan_.tp_size == 1 || plan_.plan.tied == TiedWeights::kVocabParallel);
+      // A quantized head is a copy of its own.
+      share.shared =
+          tied() && share.kind == WeightKind::kStored && (plan_.tp_size == 1 || plan_.plan.tied == TiedWeights::kVocabParallel);
     }
     const int64_t local = share.slices.front().local_elements();
-    share.bytes = share.shared ? 0 : local * element();
-    share.padding_bytes = share.shared ? 0 : (local - stored) * element();
-    add_to_step(planned.module.role, local, share.slices.front().local_shape, bias);
+    share.bytes = share.shared ? 0 : bytes_of(share, local);
+    share.padding_bytes = share.shared ? 0 : bytes_of(share, local - stored);
+    add_to_step(planned.module.role, share, local, bias);
     report_.weights.push_back(std::move(share));
   }
 
+  // Of some of its elements, in whole rows or as near as makes no difference to padding.
+  int64_t bytes_of(const WeightShare& share, int64_t elements) const {
+    if (share.kind == WeightKind::kStored) return elements * element();
+    const int64_t in = share.slices.front().local_shape.back();
+    return weight_bytes(share.kind, report_.dtype, elements / in, in);
+  }
+
   // Of experts the chosen ones take part, of the embedding one row is read.
-  void add_to_step(Role role, int64_t local, const std::vector<int64_t>& local_shape, bool bias) {
+  void add_to_step(Role role, const WeightShare& share, int64_t local, bool bias) {
+    const std::vector<int64_t>& local_shape = share.slices.front().local_shape;
     int64_t used = local;
     if (is_expert_parameter(role)) used = local * config_.moe->top_k / config_.moe->num_experts;
     if (role == Role::kEmbedding) used = local_shape.back();
-    report_.step.read_bytes += used * element();
+    report_.step.read_bytes += bytes_of(share, used);
     if (role != Role::kEmbedding && !bias && local_shape.size() > 1) report_.step.flops += 2.0 * static_cast<double>(used);
   }
 

@@ -18,7 +18,8 @@ struct WeightShare {
   std::string name;  // as in the checkpoint, without the base model's prefix: "layers.3.mlp.up_proj.weight"
   int layer = -1;
   Style style = Style::kReplicated;
-  std::string rule, where;  // the pattern that chose the style and where it was written; empty = no rule
+  WeightKind kind = WeightKind::kStored;  // in memory
+  std::string rule, where;                // the pattern that chose the style and where it was written; empty = no rule
   std::vector<int64_t> shape;
   std::vector<ShardSlice> slices;  // one per rank, all of the same local shape
   bool shared = false;             // no memory of its own: a tied head that uses the embedding's tensor

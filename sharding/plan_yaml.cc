@@ -54,6 +54,7 @@ class PlanLoader {
     if (file.tied) plan_.tied = *file.tied;
     if (file.uneven) plan_.uneven = *file.uneven;
     std::ranges::move(file.rules, std::back_inserter(plan_.rules));
+    std::ranges::move(file.weights, std::back_inserter(plan_.weights));
     std::ranges::move(file.notes, std::back_inserter(plan_.notes));
   }
 

@@ -1,7 +1,7 @@
 #include "sharding/quantization.h"
 
-#include <array>
-#include <utility>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "sharding/error.h"
@@ -10,130 +10,133 @@
 namespace tp {
 namespace {
 
-constexpr std::array<std::pair<WeightKind, std::string_view>, 4> kNames = {{{WeightKind::kStored, ""},
-                                                                            {WeightKind::kInt8, "int8"},
-                                                                            {WeightKind::kInt4Group32, "int4"},
-                                                                            {WeightKind::kInt4Group128, "int4-128"}}};
 constexpr int kMostRanksListed = 16;
 
-// Inputs that no cut may divide: a group, or what one step of the kernels takes.
-int64_t unit_of(WeightKind kind) {
-  return kind == WeightKind::kInt8 ? 8 : kind == WeightKind::kInt4Group32 ? 32 : 128;
-}
+// Inputs that the kernels take at once: a row may end within a group, but not within these.
+constexpr int64_t kWord = 8;
 
 bool keeps_units(const ModuleSpec& module, Style style, int tp_size, int64_t unit) {
   const int64_t in = module.weight_shape.back();
+  if (in % kWord != 0) return false;
   for (int rank = 0; rank < tp_size; ++rank) {
     const ShardSlice slice = weight_slice(module, style, rank, tp_size);
-    if (slice.local_shape.back() % unit != 0) return false;
     if (slice.whole() || slice.dim + 1 != static_cast<int>(module.weight_shape.size())) continue;
-    for (const SliceRun& run : slice.runs)
-      if (run.source_begin % unit != 0 || run.target_begin % unit != 0 || run.count % unit != 0) return false;
+    for (const SliceRun& run : slice.runs) {
+      const bool ends = run.count % unit == 0 || run.source_begin + run.count == in;
+      if (run.source_begin % unit != 0 || run.target_begin % unit != 0 || !ends) return false;
+    }
   }
-  return in % unit == 0;
+  return true;
 }
 
 // "1, 2, 4"
 std::string ranks_that_keep(int64_t in, int64_t unit) {
   std::string list;
   for (int ranks = 1; ranks <= kMostRanksListed; ++ranks)
-    if (in % (ranks * unit) == 0) list += (list.empty() ? "" : ", ") + std::to_string(ranks);
+    if (in % (ranks * unit) == 0 || (ranks == 1 && in % kWord == 0)) list += (list.empty() ? "" : ", ") + std::to_string(ranks);
   return list;
 }
 
-std::string problem_of(const PlannedModule& planned, const ModelConfig& config, int tp_size, WeightKind asked) {
+// What keeps a module from having its kind, or "".
+std::string problem_of(const PlannedModule& planned, const ModelConfig& config, int tp_size) {
   const ModuleSpec& module = planned.module;
-  const WeightKind kind = kind_of(module.role, asked);
-  if (!module.has_weight || kind == WeightKind::kStored) return "";
-  const bool expert = module.role == Role::kExpertsGateUp || module.role == Role::kExpertsDown;
-  if (expert && config.moe->transposed) return module.name + ": experts that are stored [in, out] cannot be quantized";
-  if (keeps_units(module, planned.style, tp_size, unit_of(kind))) return "";
-  const int64_t in = module.weight_shape.back(), unit = unit_of(kind);
+  if (planned.kind == WeightKind::kStored) return "";
+  if (is_expert_parameter(module.role) && config.moe->transposed)
+    return module.name + ": experts that are stored [in, out] cannot be quantized";
+  const int64_t in = module.weight_shape.back(), unit = unit_of(planned.kind);
+  if (keeps_units(module, planned.style, tp_size, unit)) return "";
   const std::string list = ranks_that_keep(in, unit);
   return module.name + ": " + std::to_string(in) + " inputs over " + std::to_string(tp_size) +
          " ranks are not whole groups of " + std::to_string(unit) +
          (list.empty() ? "; no number of ranks makes them so" : "; with these numbers of ranks they are: " + list);
 }
 
+// How a module's weight is kept for being stored so; nullopt where nothing of it is quantized in the checkpoint.
+std::optional<WeightKind> stored_kind(const Checkpoint& checkpoint, const ModuleSpec& module) {
+  std::optional<WeightKind> kind;
+  bool quantized = false;
+  for (const WeightSource& source : weight_sources(checkpoint, module)) {
+    quantized = quantized || source.tensor->quantized;
+    const WeightKind one = source.tensor->quantized ? kept_kind(*source.tensor->quantized) : WeightKind::kStored;
+    // Parts that are kept in different ways are widened.
+    kind = kind.value_or(one) == one ? one : WeightKind::kStored;
+  }
+  return quantized ? kind : std::nullopt;
+}
+
+class Settler {
+ public:
+  Settler(ResolvedPlan& plan, const ModelConfig& config, const Checkpoint* checkpoint, WeightKind asked)
+      : plan_(plan), config_(config), checkpoint_(checkpoint), asked_(asked) {}
+
+  void run() {
+    for (PlannedModule& planned : plan_.modules) {
+      if (!planned.module.has_weight) continue;
+      const std::string where = settle(planned);
+      note(where, problem_of(planned, config_, plan_.tp_size));
+    }
+    if (problem_.empty()) return;
+    if (more_ > 0) problem_ += " (and " + std::to_string(more_) + " more weights)";
+    throw Error(where_, problem_, "another number of ranks, another kind or none");
+  }
+
+ private:
+  void note(const std::string& where, const std::string& problem) {
+    if (problem.empty()) return;
+    if (!problem_.empty()) {
+      ++more_;
+      return;
+    }
+    where_ = where;
+    problem_ = problem;
+  }
+
+  // Gives a module its kind; returns who says so.
+  std::string settle(PlannedModule& planned) {
+    const ModuleSpec& module = planned.module;
+    const WeightRule* rule = planned.weight_rule ? &plan_.plan.weights[*planned.weight_rule] : nullptr;
+    const std::optional<WeightKind> stored = checkpoint_ != nullptr ? stored_kind(*checkpoint_, module) : std::nullopt;
+    planned.kind = stored ? *stored : rule ? rule->kind : kind_of(module.role, asked_);
+    const std::string where = rule ? rule->where : "--weights " + std::string(weight_kind_name(asked_));
+    const bool wanted = rule ? rule->kind != WeightKind::kStored : kind_of(module.role, asked_) != WeightKind::kStored;
+    if (stored) {
+      if (wanted || rule) note(where, module.name + " is stored quantized, and is used as it is stored");
+      return checkpoint_->dir.string();
+    }
+    if (wanted && !is_linear_role(module.role)) {
+      note(where, module.name + " multiplies nothing, and stays as it is stored");
+      planned.kind = WeightKind::kStored;
+    }
+    return where;
+  }
+
+  ResolvedPlan& plan_;
+  const ModelConfig& config_;
+  const Checkpoint* checkpoint_;
+  WeightKind asked_;
+  std::string where_, problem_;
+  int more_ = 0;
+};
+
 }  // namespace
 
-WeightKind weight_kind(std::string_view name) {
-  for (const auto& [kind, known] : kNames)
-    if (known == name) return kind;
-  throw Error("--weights", "`" + std::string(name) + "` is no kind of weights", "int8, int4 or int4-128");
-}
-
-std::string_view weight_kind_name(WeightKind kind) {
-  for (const auto& [known, name] : kNames)
-    if (known == kind) return name;
-  return "";
-}
-
-bool is_linear_role(Role role) {
-  switch (role) {
-    case Role::kLmHead:
-    case Role::kQ:
-    case Role::kK:
-    case Role::kV:
-    case Role::kQkv:
-    case Role::kAttentionGate:
-    case Role::kO:
-    case Role::kGate:
-    case Role::kUp:
-    case Role::kGateUp:
-    case Role::kDown:
-    case Role::kQA:
-    case Role::kQB:
-    case Role::kKvA:
-    case Role::kKvB:
-    case Role::kRouter:
-    case Role::kExpertsGateUp:
-    case Role::kExpertsDown:
-    case Role::kSharedGate:
-    case Role::kSharedUp:
-    case Role::kSharedGateUp:
-    case Role::kSharedDown:
-    case Role::kSharedExpertGate:
-      return true;
-    default:
-      return false;
+WeightKind kept_kind(const QuantizedTensor& tensor) {
+  const bool per_output = tensor.group_out == 1;
+  if (tensor.packing == StoredPacking::kInt8 || tensor.packing == StoredPacking::kPackedInt8) {
+    const bool kept = per_output && tensor.groups() == 1 && !tensor.zeros && tensor.in % unit_of(WeightKind::kInt8) == 0;
+    return kept ? WeightKind::kInt8 : WeightKind::kStored;
   }
+  // Scales of two bytes are kept as they are; one of float32 would be rounded.
+  if (!tensor.nibbles() || !per_output || tensor.scales.entry.dtype == DType::kF32) return WeightKind::kStored;
+  // A group of 64 is two of 32 with the same scale.
+  const bool zeros = tensor.zeros && !tensor.symmetric;
+  if (tensor.group_in % 128 == 0) return zeros ? WeightKind::kInt4Group128Zeros : WeightKind::kInt4Group128;
+  if (tensor.group_in % 32 == 0) return zeros ? WeightKind::kInt4Group32Zeros : WeightKind::kInt4Group32;
+  return WeightKind::kStored;
 }
 
-WeightKind kind_of(Role role, WeightKind asked) {
-  if (!is_linear_role(role) || role == Role::kRouter || role == Role::kSharedExpertGate) return WeightKind::kStored;
-  return role == Role::kLmHead && asked != WeightKind::kStored ? WeightKind::kInt8 : asked;
-}
-
-int64_t weight_bytes(WeightKind kind, DType dtype, int64_t out, int64_t in) {
-  constexpr int64_t kScaleBytes = 2;
-  switch (kind) {
-    case WeightKind::kStored:
-      break;
-    case WeightKind::kInt8:
-      return out * (in + kScaleBytes);
-    case WeightKind::kInt4Group32:
-    case WeightKind::kInt4Group128:
-      return out * (in / 2 + in / unit_of(kind) * kScaleBytes);
-  }
-  return out * in * size_bytes(dtype);
-}
-
-void require_quantizable(const ResolvedPlan& plan, const ModelConfig& config, WeightKind asked) {
-  std::string problems;
-  int more = 0;
-  for (const PlannedModule& planned : plan.modules) {
-    const std::string problem = problem_of(planned, config, plan.tp_size, asked);
-    if (problem.empty()) continue;
-    if (problems.empty()) {
-      problems = problem;
-    } else {
-      ++more;
-    }
-  }
-  if (problems.empty()) return;
-  if (more > 0) problems += " (and " + std::to_string(more) + " more weights)";
-  throw Error("--weights " + std::string(weight_kind_name(asked)), problems, "another number of ranks, another kind or none");
+void settle_weight_kinds(ResolvedPlan& plan, const ModelConfig& config, const Checkpoint* checkpoint, WeightKind asked) {
+  Settler(plan, config, checkpoint, asked).run();
 }
 
 }  // namespace tp

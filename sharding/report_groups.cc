@@ -12,7 +12,7 @@ namespace {
 
 bool alike(const WeightShare& a, const WeightShare& b) {
   return a.style == b.style && a.where == b.where && a.rule == b.rule && a.shape == b.shape && a.shared == b.shared &&
-         a.slices.front().local_shape == b.slices.front().local_shape;
+         a.kind == b.kind && a.slices.front().local_shape == b.slices.front().local_shape;
 }
 
 }  // namespace

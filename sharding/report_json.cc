@@ -23,6 +23,7 @@ Json weight_json(const WeightShare& share) {
           {"where", share.where.empty() ? Json(nullptr) : Json(share.where)},
           {"shape", share.shape},
           {"local_shape", share.slices.front().local_shape},
+          {"format", share.kind == WeightKind::kStored ? Json(nullptr) : Json(weight_kind_name(share.kind))},
           {"bytes", share.bytes},
           {"padding_bytes", share.padding_bytes},
           {"shared", share.shared},

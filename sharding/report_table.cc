@@ -32,6 +32,12 @@ std::string rule_text(const WeightShare& share) {
   return share.rule + " (" + share.where + ")";
 }
 
+// "1.13 MiB", "292.5 KiB int4"
+std::string bytes_text(const WeightShare& share) {
+  const std::string kind(weight_kind_name(share.kind));
+  return size_text(share.bytes) + (kind.empty() ? "" : " " + kind);
+}
+
 std::string totals_text(const PlanReport& report) {
   std::string text = "weights per chip: " + size_text(report.bytes_per_chip);
   if (report.padding_bytes_per_chip > 0) text += ", at most " + size_text(report.padding_bytes_per_chip) + " of it padding";
@@ -59,7 +65,7 @@ std::string report_table(const PlanReport& report, int rank) {
     const ShardSlice& slice = share.slices[static_cast<size_t>(rank)];
     lines.push_back({group.name, std::to_string(group.count()), std::string(style_info(share.style).name),
                      shape_text(share.shape), shape_text(slice.local_shape), slice_text(slice, share.shape),
-                     share.shared ? "shared" : size_text(share.bytes), rule_text(share)});
+                     share.shared ? "shared" : bytes_text(share), rule_text(share)});
   }
   text += aligned(lines, {false, true, false, false, false, false, true, false});
   text += "\n" + totals_text(report);

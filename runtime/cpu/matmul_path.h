@@ -20,7 +20,9 @@ enum class XLayout {
 struct TileArgs {
   const std::byte* weights = nullptr;  // first panel, at the first input
   int64_t panel_stride_bytes = 0;
-  const uint16_t* scales = nullptr;  // kInt4*: bfloat16 [in/group][16] of the first panel, at the first input
+  const uint16_t* scales = nullptr;  // kInt4*: [in/group][16] of the first panel, at the first input
+  bool scales_f16 = false;           // float16, otherwise bfloat16
+  const uint16_t* zeros = nullptr;   // kInt4*: zero points in bfloat16, laid out as the scales; nullptr = 8
   int64_t scale_stride = 0;          // elements from one panel's scales to the next one's
   const void* x = nullptr;           // the tile, at the first input
   int64_t x_stride = 0;              // kBF16Rows: elements from row to row

@@ -122,7 +122,20 @@ void tile(const TileArgs& args) {
   }
 }
 
-// Sum over a group of (q - 8) x = sum of q x - 8 * sum of x: the second part is where the accumulators start.
+template <class V>
+inline __attribute__((always_inline)) typename V::F load_scale(const TileArgs& args, int64_t offset) {
+  return args.scales_f16 ? V::load_f16(args.scales + offset) : V::load_bf16(args.scales + offset);
+}
+
+// The zero points of a group times `less`, minus its sum of x.
+template <class V>
+inline __attribute__((always_inline)) typename V::F first_sum(const TileArgs& args, int64_t offset, float less) {
+  const float eight = 8.0F * less;
+  if (args.zeros == nullptr) return V::broadcast(&eight);
+  return V::mul(V::load_bf16(args.zeros + offset), V::broadcast(&less));
+}
+
+// Sum over a group of (q - zero) x = sum of q x - zero * sum of x: the second part is where the accumulators start.
 template <class V, int kGroup, int kRows, int kPanels>
 void tile_int4(const TileArgs& args) {
   using Acc = Accumulators<V, kRows, kPanels>;
@@ -131,11 +144,12 @@ void tile_int4(const TileArgs& args) {
     Acc acc;
 #pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r) {
-      const float start = -8.0F * args.x_sums[group * kRows + r];
+      const float less = -args.x_sums[group * kRows + r];
 #pragma GCC unroll 16
       for (int p = 0; p < kPanels; ++p) {
 #pragma GCC unroll 16
-        for (int v = 0; v < Acc::kVecs; ++v) acc.f[r][p][v] = V::broadcast(&start);
+        for (int v = 0; v < Acc::kVecs; ++v)
+          acc.f[r][p][v] = first_sum<V>(args, p * args.scale_stride + group * kPanel + v * V::kLanes, less);
       }
     }
     const std::byte* w = args.weights + group * kGroup * kPanel / 2;
@@ -144,7 +158,7 @@ void tile_int4(const TileArgs& args) {
     for (int p = 0; p < kPanels; ++p) {
 #pragma GCC unroll 16
       for (int v = 0; v < Acc::kVecs; ++v) {
-        const typename V::F scale = V::load_bf16(args.scales + p * args.scale_stride + group * kPanel + v * V::kLanes);
+        const typename V::F scale = load_scale<V>(args, p * args.scale_stride + group * kPanel + v * V::kLanes);
 #pragma GCC unroll 16
         for (int r = 0; r < kRows; ++r) {
           float* y = args.y + r * args.y_stride + p * kPanel + v * V::kLanes;
@@ -176,11 +190,13 @@ void widen_int4(const TileArgs& args, float* out) {
   widen<V, FormatInt4>(args, out);
   for (int64_t k = 0; k < args.in; ++k) {
     const float place = static_cast<float>(k % 8 == 7 ? 1 : 1 << (4 * (k % 8)));
-    const float down = 1.0F / place, eight = -8.0F;
+    const float down = 1.0F / place, eight = 8.0F;
     for (int v = 0; v < static_cast<int>(kPanel) / V::kLanes; ++v) {
       float* p = out + k * kPanel + v * V::kLanes;
-      const typename V::F q = V::fma(V::load(p), V::broadcast(&down), V::broadcast(&eight));
-      V::store(p, V::mul(q, V::load_bf16(args.scales + k / kGroup * kPanel + v * V::kLanes)));
+      const int64_t offset = k / kGroup * kPanel + v * V::kLanes;
+      const typename V::F zero = args.zeros != nullptr ? V::load_bf16(args.zeros + offset) : V::broadcast(&eight);
+      const typename V::F q = V::sub(V::mul(V::load(p), V::broadcast(&down)), zero);
+      V::store(p, V::mul(q, load_scale<V>(args, offset)));
     }
   }
 }

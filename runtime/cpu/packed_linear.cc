@@ -130,13 +130,17 @@ void PackedLinear::sum_panels(const Call& call, int64_t tile_begin, int64_t tile
       args.x_stride = in_padded_;
       if (group > 0) {
         args.scale_stride = in_padded_ / group * kPanel;
-        args.scales = reinterpret_cast<const uint16_t*>(scales_.data()) + panel * args.scale_stride + k / group * kPanel;
+        const int64_t offset = panel * args.scale_stride + k / group * kPanel;
+        args.scales = reinterpret_cast<const uint16_t*>(scales_.data()) + offset;
+        args.scales_f16 = scale_format_.dtype == DType::kF16;
+        if (scale_format_.zeros) args.zeros = reinterpret_cast<const uint16_t*>(zeros_.data()) + offset;
       }
       if (call.widen) {
         for (int64_t p = 0; p < count; ++p) {
           TileArgs one = args;
           one.weights += p * panel_bytes_;
           one.scales += p * args.scale_stride;
+          if (one.zeros != nullptr) one.zeros += p * args.scale_stride;
           call.path.widen(format_)(one, wide + p * kInBlock * kPanel);
         }
         args.weights = reinterpret_cast<const std::byte*>(wide);

@@ -22,11 +22,18 @@ struct WeightBlock {
 // A rectangle of a weight that is stored as integers (quantize.h), and its place in the packed one. Inputs begin and end on
 // boundaries of 8, and of groups.
 struct QuantizedBlock {
-  const void* q = nullptr;           // row r begins row_bytes after row r - 1
-  const uint16_t* scales = nullptr;  // bfloat16; row r's begin scale_stride after row r - 1's
+  const void* q = nullptr;       // row r begins row_bytes after row r - 1
+  const void* scales = nullptr;  // in ScaleFormat::dtype; row r's begin scale_stride elements after row r - 1's
   int64_t row_bytes = 0, scale_stride = 0;
   int64_t out = 0, in = 0;
   int64_t out_begin = 0, in_begin = 0;
+  const uint8_t* zeros = nullptr;  // kInt4* with ScaleFormat::zeros: laid out as the scales, 0 to 16
+};
+
+// Of one product. kBF16 or kF16; kInt8 takes kF32 too.
+struct ScaleFormat {
+  DType dtype = DType::kBF16;
+  bool zeros = false;  // kInt4*: each group has a zero point; otherwise it is 8
 };
 
 // A linear layer whose weight was laid out once, at load, for the way it is read: y = x W^T + b.
@@ -42,7 +49,8 @@ class PackedLinear {
   PackedLinear(int64_t out, int64_t in, DType dtype, const std::vector<WeightBlock>& blocks, ThreadPool& pool);
 
   // kInt8 or kInt4*, from integers that are stored.
-  PackedLinear(int64_t out, int64_t in, WeightFormat format, const std::vector<QuantizedBlock>& blocks, ThreadPool& pool);
+  PackedLinear(int64_t out, int64_t in, WeightFormat format, const std::vector<QuantizedBlock>& blocks, ThreadPool& pool,
+               ScaleFormat scales = {});
   // Quantizes while packing; blocks as above, their inputs on boundaries of 8 and of groups. kInt8 takes the scales of the
   // outputs [out] in bfloat16 (int8_scale: of whole rows, also where this rank holds a part of their inputs), kInt4* finds its
   // own. Throws Error for weights that are not finite.
@@ -55,7 +63,7 @@ class PackedLinear {
   int64_t out_padded() const { return panels() * kPanel; }
   WeightFormat format() const { return format_; }
   // Bytes that one step reads.
-  int64_t size_bytes() const { return weights_.size_bytes() + scales_.size_bytes(); }
+  int64_t size_bytes() const { return weights_.size_bytes() + scales_.size_bytes() + zeros_.size_bytes(); }
 
   // y [rows, out] = x [rows, in] W^T + bias, rounded once to y's dtype. `bias` [out_padded()] float32 or nullptr = 0. x and y
   // must not overlap.
@@ -78,8 +86,10 @@ class PackedLinear {
   int64_t out_ = 0, in_ = 0, in_padded_ = 0;
   int64_t panel_bytes_ = 0;
   WeightFormat format_ = WeightFormat::kF32;
-  Buffer weights_;            // [panels][panel_bytes_], see weight_format.h
-  Buffer scales_;             // kInt4*: [panels][in / group][16] bfloat16
+  Buffer weights_;  // [panels][panel_bytes_], see weight_format.h
+  ScaleFormat scale_format_;
+  Buffer scales_;             // kInt4*: [panels][in / group][16] in scale_format_.dtype
+  Buffer zeros_;              // kInt4* with scale_format_.zeros: the same in bfloat16
   std::vector<float> scale_;  // kInt8: [panels * 16]
 };
 

@@ -17,6 +17,7 @@ void PackedLinear::clear_quantized(int64_t panel) {
   if (group_size(format_) == 0) return;
   const int64_t scale_bytes = in_padded_ / group_size(format_) * kPanel * 2;
   std::memset(scales_.data() + panel * scale_bytes, 0, static_cast<size_t>(scale_bytes));
+  if (scale_format_.zeros) std::memset(zeros_.data() + panel * scale_bytes, 0, static_cast<size_t>(scale_bytes));
 }
 
 void PackedLinear::pack_quantized(const QuantizedBlock& block, int64_t panel) {
@@ -27,25 +28,32 @@ void PackedLinear::pack_quantized(const QuantizedBlock& block, int64_t panel) {
   std::byte* target = weights_.data() + panel * panel_bytes_ + block.in_begin * kPanel * bits(format_) / 8;
   interleave_words(static_cast<const std::byte*>(block.q) + row * block.row_bytes, block.row_bytes, end - begin,
                    block.in * bits(format_) / 32, column, target);
+  const int64_t scale_bytes = tp::size_bytes(scale_format_.dtype);
   for (int64_t r = 0; r < end - begin; ++r) {
-    const uint16_t* scales = block.scales + (row + r) * block.scale_stride;
+    const std::byte* scales = static_cast<const std::byte*>(block.scales) + (row + r) * block.scale_stride * scale_bytes;
     if (group == 0) {
-      scale_[static_cast<size_t>(begin + r)] = bfloat16_to_float(*scales);
+      convert_elements(scales, scale_format_.dtype, &scale_[static_cast<size_t>(begin + r)], DType::kF32, 1);
       continue;
     }
-    uint16_t* to =
-        reinterpret_cast<uint16_t*>(scales_.data()) + (panel * in_padded_ + block.in_begin) / group * kPanel + column + r;
-    for (int64_t g = 0; g < block.in / group; ++g) to[g * kPanel] = scales[g];
+    const int64_t offset = (panel * in_padded_ + block.in_begin) / group * kPanel + column + r;
+    const int64_t groups = scales_per_row(format_, block.in);
+    auto* to = reinterpret_cast<uint16_t*>(scales_.data()) + offset;
+    for (int64_t g = 0; g < groups; ++g) std::memcpy(&to[g * kPanel], scales + g * 2, 2);
+    if (!scale_format_.zeros) continue;
+    auto* zeros = reinterpret_cast<uint16_t*>(zeros_.data()) + offset;
+    for (int64_t g = 0; g < groups; ++g) zeros[g * kPanel] = float_to_bfloat16(block.zeros[(row + r) * block.scale_stride + g]);
   }
 }
 
 PackedLinear::PackedLinear(int64_t out, int64_t in, WeightFormat format, const std::vector<QuantizedBlock>& blocks,
-                           ThreadPool& pool)
+                           ThreadPool& pool, ScaleFormat scales)
     : PackedLinear(out, in, format) {
+  scale_format_ = scales;
   if (group_size(format_) == 0) {
     scale_.resize(static_cast<size_t>(panels() * kPanel));
   } else {
     scales_ = Buffer(panels() * in_padded_ / group_size(format_) * kPanel * 2);
+    if (scales.zeros) zeros_ = Buffer(scales_.size_bytes());
   }
   pool.parallel_for(panels(), [&](int64_t panel) {
     clear_quantized(panel);

@@ -139,6 +139,49 @@ TEST(QuantizedLinear, PadsInputsAndOutputs) {
   }
 }
 
+TEST_P(QuantizedOnIsa, ARowMayEndWithinAGroup) {
+  const int64_t out = 20, in = 168;
+  const RandomRows w(out, in, DType::kBF16, 10), x(9, in, DType::kF32, 11);
+  for (WeightFormat format : {WeightFormat::kInt4Group32, WeightFormat::kInt4Group128}) {
+    const Quantized quantized(w, out, format);
+    const PackedLinear linear = PackedLinear::quantized(out, in, format, {{w.rows(), out, in}}, {}, pool_);
+    const std::vector<float> y = run(linear, x, 9, context());
+    for (int64_t r = 0; r < 9; ++r) {
+      for (int64_t o = 0; o < out; ++o) {
+        double sum = 0;
+        for (int64_t k = 0; k < in; ++k) sum += x.at(r, k) * quantized.values[static_cast<size_t>(o * in + k)];
+        ASSERT_NEAR(y[static_cast<size_t>(r * out + o)], sum, 1e-4);
+      }
+    }
+  }
+}
+
+TEST_P(QuantizedOnIsa, ZeroPointsAndFloat16ScalesAreThoseOfTheGroup) {
+  const int64_t out = 18, in = 64;
+  std::vector<uint8_t> q(static_cast<size_t>(out * in / 2)), zeros(static_cast<size_t>(out * 2));
+  std::vector<uint16_t> scales(zeros.size());
+  for (size_t i = 0; i < q.size(); ++i) q[i] = static_cast<uint8_t>(i * 37 + 11);
+  for (size_t i = 0; i < zeros.size(); ++i) zeros[i] = static_cast<uint8_t>(i % 17);
+  for (size_t i = 0; i < scales.size(); ++i) scales[i] = float_to_float16(0.25F + 0.0625F * static_cast<float>(i % 5));
+  const QuantizedBlock block{q.data(), scales.data(), in / 2, 2, out, in, 0, 0, zeros.data()};
+  const PackedLinear linear(out, in, WeightFormat::kInt4Group32, {block}, pool_, {DType::kF16, true});
+  const RandomRows x(20, in, DType::kF32, 12);
+  for (int64_t rows : {1, 20}) {
+    const std::vector<float> y = run(linear, x, rows, context());
+    for (int64_t r = 0; r < rows; ++r) {
+      for (int64_t o = 0; o < out; ++o) {
+        double sum = 0;
+        for (int64_t k = 0; k < in; ++k) {
+          const auto at = static_cast<size_t>(o * 2 + k / 32);
+          const int code = (q[static_cast<size_t>((o * in + k) / 2)] >> (k % 2 * 4)) & 15;
+          sum += x.at(r, k) * (code - zeros[at]) * float16_to_float(scales[at]);
+        }
+        ASSERT_NEAR(y[static_cast<size_t>(r * out + o)], sum, 1e-3) << rows << " rows";
+      }
+    }
+  }
+}
+
 TEST(Quantize, ErrorIsThatOfItsFormat) {
   const RandomRows w(64, 1024, DType::kBF16, 9);
   const double limits[] = {0.012, 0.090, 0.112};  // of normal numbers, root mean square

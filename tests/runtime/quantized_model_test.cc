@@ -1,13 +1,17 @@
 // What `--weights` does to the small model of the examples, on the text that it shows.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "runtime/collectives_inproc.h"
 #include "runtime/engine_eager.h"
 #include "runtime/logprobs.h"
+#include "runtime/save_quantized.h"
+#include "sharding/plan_report.h"
 
 namespace tp {
 namespace {
@@ -23,17 +27,18 @@ std::vector<int32_t> shown_ids() {
   return ids;
 }
 
-// Float32 logits of every position.
-Logits logits_with(WeightKind kind, int tp_size) {
+// Float32 logits of every position; the quantized model is written to `save_to`, if that is given.
+Logits logits_with(WeightKind kind, int tp_size, const std::string& model_dir = kModel, const std::string& save_to = "") {
   Logits result;
   run_ranks(tp_size, [&](Communicator& communicator) {
     ModelRequest request;
-    request.model_dir = kModel;
+    request.model_dir = model_dir;
     request.plans_dir = TPRUN_SOURCE_DIR "/plans";
     request.dtype = "float32";
     request.load.layout = LinearLayout::kPacked;
-    request.load.kind = kind;
+    request.kind = kind;
     const RankModel model = load_rank_model(request, communicator);
+    if (!save_to.empty()) save_quantized(model, model_dir, save_to, 1, communicator);
     const std::vector<int32_t> ids = shown_ids();
     const auto length = static_cast<int32_t>(ids.size());
     const std::unique_ptr<Engine> engine = make_eager_engine(model, communicator, {1, length});
@@ -69,6 +74,37 @@ TEST(QuantizedModel, RanksChangeNothing) {
       for (size_t i = 0; i < whole.data.size(); ++i)
         largest = std::max(largest, static_cast<double>(std::abs(cut.data[i] - whole.data[i])));
       EXPECT_LT(largest, 1e-3) << weight_kind_name(kind) << " on " << tp_size;
+    }
+  }
+}
+
+TEST(QuantizedModel, SavedItLoadsWithEqualNumbers) {
+  for (WeightKind kind : {WeightKind::kInt8, WeightKind::kInt4Group32}) {
+    const std::filesystem::path dir =
+        std::filesystem::path(testing::TempDir()) / ("saved_" + std::string(weight_kind_name(kind)) + std::to_string(getpid()));
+    const Logits made = logits_with(kind, 2, kModel, dir.string());
+    const Logits loaded = logits_with(WeightKind::kStored, 2, dir.string());
+    EXPECT_EQ(loaded.data, made.data) << weight_kind_name(kind);
+    EXPECT_TRUE(std::filesystem::exists(dir / "model-00002-of-00002.safetensors"));
+    EXPECT_TRUE(std::filesystem::exists(dir / "tokenizer.json"));
+    std::filesystem::remove_all(dir);
+  }
+}
+
+TEST(QuantizedModel, TakesTheMemoryThatPlanShowSays) {
+  for (WeightKind kind : {WeightKind::kStored, WeightKind::kInt8, WeightKind::kInt4Group32, WeightKind::kInt4Group128}) {
+    for (int tp_size : {1, 2}) {
+      if (kind == WeightKind::kInt4Group128 && tp_size == 2) continue;  // 64 inputs of o_proj on each are no group
+      run_ranks(tp_size, [&](Communicator& communicator) {
+        ModelRequest request;
+        request.model_dir = kModel;
+        request.plans_dir = TPRUN_SOURCE_DIR "/plans";
+        request.kind = kind;
+        request.load.layout = LinearLayout::kPacked;
+        const RankModel model = load_rank_model(request, communicator);
+        const int64_t shown = plan_report(model.plan, model.config, model.weights.dtype(), true).bytes_per_chip;
+        EXPECT_EQ(model.weights.total_bytes(), shown) << weight_kind_name(kind) << " on " << tp_size;
+      });
     }
   }
 }

@@ -217,9 +217,11 @@ TEST_F(CheckpointFiles, RefusesQuantizedTensorsByMethod) {
     write_tensors("model.safetensors", tensors);
     return requiring(config());
   };
-  EXPECT_EQ(with({"model.layers.0.self_attn.q_proj.qweight", {1}, "I32"}),
-            "DIR: the checkpoint is quantized (GPTQ or AWQ: tensor `model.layers.0.self_attn.q_proj.qweight`), which is not "
-            "supported\n  fix: use the checkpoint in bfloat16, float16 or float32");
+  EXPECT_EQ(
+      with({"model.layers.0.self_attn.q_proj.qweight", {1}, "I32"}),
+      "DIR: the checkpoint is quantized (GPTQ or AWQ: tensor `model.layers.0.self_attn.q_proj.qweight`) in a way that its "
+      "config.json does not describe, or that is not supported\n"
+      "  fix: use the checkpoint in bfloat16, or one that docs/quantization.md has");
   EXPECT_THAT(with({"a.weight_scale_inv", {1}}),
               StartsWith("DIR: the checkpoint is quantized (FP8: tensor `a.weight_scale_inv`)"));
   EXPECT_THAT(with({"a.weight", {1}, "F8_E4M3"}), StartsWith("DIR: the checkpoint is quantized (FP8: tensor `a.weight`)"));

@@ -237,9 +237,10 @@ TEST(ModelConfig, NormsAfterAttentionAndMlpCanBeSwitchedOff) {
 }
 
 TEST(ModelConfig, RefusesQuantizedAndUnknownModels) {
-  EXPECT_EQ(refusal("llama", R"({"quantization_config": {"quant_method": "awq"}})"),
-            "config.json: the checkpoint is quantized (`quantization_config`: awq), which is not supported\n"
-            "  fix: use the checkpoint in bfloat16, float16 or float32");
+  EXPECT_EQ(
+      refusal("llama", R"({"quantization_config": {"quant_method": "hqq"}})"),
+      "config.json: the checkpoint is quantized (`quantization_config`: hqq), which is not supported\n"
+      "  fix: use the checkpoint in bfloat16, or one of compressed-tensors, fp8, gptq or awq as docs/quantization.md has them");
   EXPECT_THAT(refusal("lama", "{}"),
               HasSubstr("config.json: unknown model_type `lama`\n  fix: did you mean `llama`? known ones are "));
   EXPECT_EQ(refusal("mamba2", "{}"), "config.json: model_type `mamba2` is not supported: its layers keep a recurrent state");

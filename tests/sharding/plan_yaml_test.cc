@@ -6,6 +6,7 @@
 #include <map>
 
 #include "sharding/error.h"
+#include "sharding/quantization.h"
 #include "tests/sharding/toy_model.h"
 
 namespace tp {
@@ -192,8 +193,9 @@ TEST_F(PlanYaml, RefusesUnknownNamesWithNearOnes) {
   EXPECT_EQ(message("version: 1\nlm_head: replicated\n"),
             "my.yaml:2:1: unknown key `lm_head`\n  fix: rules go below `tp_plan:`");
   EXPECT_EQ(message("version: 1\nfoo: 3\n"),
-            "my.yaml:2:1: unknown key `foo`\n  fix: the keys of a plan are `version`, `extends`, `tied_weights`, `uneven`, `kernels`, "
-            "`tp_plan`");
+            "my.yaml:2:1: unknown key `foo`\n  fix: the keys of a plan are `version`, `extends`, `tied_weights`, `uneven`, "
+            "`kernels`, "
+            "`tp_plan`, `weights`");
   EXPECT_EQ(message("extends: lama\n"), "my.yaml:1:10: there is no default plan `lama`\n  fix: did you mean `llama`?");
   EXPECT_EQ(
       message("tp_plan:\n  lm_head: x\n"),
@@ -304,6 +306,45 @@ TEST(PlanPattern, MatchesWholeDottedNames) {
   EXPECT_FALSE(pattern_matches("layers.1.mlp.up_proj", "model.layers.10.mlp.up_proj"));
   EXPECT_FALSE(pattern_matches("*", "model.layers.10.mlp.up_proj"));
   EXPECT_FALSE(pattern_matches("layers.*.mlp.up", "model.layers.10.mlp.up_proj"));
+}
+
+TEST_F(PlanYaml, FormatsOfWeightsAreRulesLikeThoseOfThePlan) {
+  const Plan plan = load("weights:\n  layers.*.mlp.down_proj: int8\n  layers.1.mlp.down_proj: bf16\n  lm_head: int4-128\n");
+  ResolvedPlan resolved = resolve_plan(plan, ToyModel().modules(), 1);
+  settle_weight_kinds(resolved, config_of("llama"), nullptr, WeightKind::kInt4Group32);
+  std::map<std::string, WeightKind> kinds;
+  for (const PlannedModule& planned : resolved.modules) kinds[planned.module.name] = planned.kind;
+  EXPECT_EQ(kinds.at("model.layers.0.mlp.down_proj"), WeightKind::kInt8);
+  EXPECT_EQ(kinds.at("model.layers.1.mlp.down_proj"), WeightKind::kStored);
+  EXPECT_EQ(kinds.at("model.layers.0.mlp.up_proj"), WeightKind::kInt4Group32);
+  EXPECT_EQ(kinds.at("lm_head"), WeightKind::kInt4Group128);
+  EXPECT_EQ(kinds.at("model.embed_tokens"), WeightKind::kStored);
+}
+
+TEST_F(PlanYaml, FormatsOfWeightsAreChecked) {
+  const auto settled = [&](const std::string& yaml) -> std::string {
+    try {
+      ResolvedPlan resolved = resolve_plan(load(yaml), ToyModel().modules(), 1);
+      settle_weight_kinds(resolved, config_of("llama"), nullptr, WeightKind::kStored);
+    } catch (const Error& e) {
+      return e.text();
+    }
+    return "accepted";
+  };
+  EXPECT_EQ(settled("weights:\n  lm_head: int88\n"), "my.yaml:2:12: unknown format `int88`\n  fix: did you mean `int8`?");
+  EXPECT_EQ(settled("weights:\n  lm_head: [int8]\n"),
+            "my.yaml:2:12: unknown format a list\n  fix: the formats are `bf16`, `int8`, `int4`, `int4-128`");
+  EXPECT_EQ(settled("weights:\n  layers.*.mlp.dwn_proj: int8\n"),
+            "my.yaml:2:3: `layers.*.mlp.dwn_proj` matches no module of this model\n"
+            "  fix: did you mean `layers.*.mlp.down_proj`?");
+  EXPECT_EQ(settled("weights:\n  lm_head: int8\n  lm_head: int4\n"),
+            "my.yaml:3:3: duplicate key `lm_head`, first on line 2\n  fix: remove one of them");
+  EXPECT_EQ(settled("weights: int8\n"), "my.yaml:1:10: `weights` is a mapping of patterns to formats, found `int8`");
+  EXPECT_EQ(settled("weight:\n  lm_head: int8\ntp_plan:\n"),
+            "my.yaml:1:1: unknown key `weight`\n  fix: did you mean `weights`?");
+  EXPECT_EQ(settled("weights:\n  embed_tokens: int8\n"),
+            "my.yaml:2:3: model.embed_tokens multiplies nothing, and stays as it is stored\n"
+            "  fix: another number of ranks, another kind or none");
 }
 
 }  // namespace

@@ -14,7 +14,8 @@ std::string refusal(const ToyModel& model, int tp_size, WeightKind kind) {
   const ModelConfig config = model.config();
   Plan plan = load_plan({}, config, std::filesystem::path(TPRUN_SOURCE_DIR) / "plans");
   try {
-    require_quantizable(resolve_plan(std::move(plan), model.modules(), tp_size), config, kind);
+    ResolvedPlan resolved = resolve_plan(std::move(plan), model.modules(), tp_size);
+    settle_weight_kinds(resolved, config, nullptr, kind);
     return "";
   } catch (const Error& error) {
     return error.text();
@@ -59,6 +60,8 @@ TEST(Quantization, ACutThatDividesGroupsIsRefusedWithTheNumbersThatDoNot) {
       "--weights int4: model.layers.0.mlp.down_proj: 160 inputs over 2 ranks are not whole groups of 32; with these numbers of "
       "ranks they are: 1, 5\n  fix: another number of ranks, another kind or none");
   EXPECT_EQ(refusal({.layers = 1, .intermediate = 256}, 2, WeightKind::kInt4Group32), "");
+  // A row may end within a group, on one rank: 160 inputs are one group of 128 and 32 more.
+  EXPECT_EQ(refusal({.layers = 1}, 1, WeightKind::kInt4Group128), "");
 }
 
 }  // namespace

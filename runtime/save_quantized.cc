@@ -1,0 +1,224 @@
+#include "runtime/save_quantized.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "runtime/cpu/quantize.h"
+#include "runtime/output_file.h"
+#include "runtime/quantized_config.h"
+#include "runtime/quantized_product.h"
+#include "sharding/checkpoint.h"
+#include "sharding/error.h"
+
+namespace tp {
+namespace fs = std::filesystem;
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// A tensor of the new checkpoint made from one of the old one.
+struct SavedWeight {
+  std::string name;  // of the stored tensor: what it is quantized to has the same beginning
+  const StoredTensor* stored = nullptr;
+  WeightKind kind = WeightKind::kStored;
+
+  std::string stem() const { return name.substr(0, name.size() - std::string_view(".weight").size()); }
+  int64_t out() const { return stored->entry.shape[0]; }
+  int64_t in() const { return stored->entry.shape[1]; }
+};
+
+// A tensor of the new files.
+struct SavedPart {
+  std::string name;
+  DType dtype;
+  std::vector<int64_t> shape;
+  int64_t size_bytes;
+};
+
+std::vector<SavedPart> parts_of(const SavedWeight& weight) {
+  if (weight.kind == WeightKind::kStored)
+    return {{weight.name, weight.stored->entry.dtype, weight.stored->entry.shape, weight.stored->entry.size_bytes}};
+  const int64_t out = weight.out(), in = weight.in();
+  const cpu::WeightFormat format = packed_format(weight.kind);
+  const int64_t scales = cpu::scales_per_row(format, in);
+  const SavedPart scale{weight.stem() + ".weight_scale", DType::kBF16, {out, scales}, out * scales * 2};
+  if (weight.kind == WeightKind::kInt8) return {{weight.stem() + ".weight", DType::kI8, {out, in}, out * in}, scale};
+  return {{weight.stem() + ".weight_packed", DType::kI32, {out, in / 8}, out * in / 2},
+          scale,
+          {weight.stem() + ".weight_shape", DType::kI64, {2}, 16}};
+}
+
+std::string header_of(const std::vector<SavedWeight>& weights) {
+  Json header = {{"__metadata__", {{"format", "pt"}}}};
+  int64_t offset = 0;
+  for (const SavedWeight& weight : weights) {
+    for (const SavedPart& part : parts_of(weight)) {
+      header[part.name] = {
+          {"dtype", safetensors_name(part.dtype)}, {"shape", part.shape}, {"data_offsets", {offset, offset + part.size_bytes}}};
+      offset += part.size_bytes;
+    }
+  }
+  std::string text = header.dump();
+  text.resize((text.size() + 7) / 8 * 8, ' ');
+  std::string file(8, '\0');
+  for (size_t i = 0; i < 8; ++i) file[i] = static_cast<char>(text.size() >> (8 * i));
+  return file + text;
+}
+
+std::string_view bytes_of(const void* data, int64_t size) {
+  return {static_cast<const char*>(data), static_cast<size_t>(size)};
+}
+
+// The integers and scales of a whole weight.
+class WeightWriter {
+ public:
+  WeightWriter(const std::vector<MappedFile>& files, cpu::ThreadPool& pool, OutputFile& file)
+      : files_(files), pool_(pool), file_(file) {}
+
+  void write(const SavedWeight& weight) {
+    const TensorEntry& entry = weight.stored->entry;
+    const MappedFile& source = files_[static_cast<size_t>(weight.stored->file)];
+    const std::byte* data = source.data() + entry.offset;
+    if (weight.kind == WeightKind::kStored) {
+      file_.write(bytes_of(data, entry.size_bytes));
+    } else {
+      quantize(weight, {data, entry.dtype, weight.in()});
+    }
+    source.release(entry.offset, entry.size_bytes);
+  }
+
+ private:
+  void quantize(const SavedWeight& weight, const cpu::ConstRows& rows) {
+    const cpu::WeightFormat format = packed_format(weight.kind);
+    const int64_t out = weight.out(), in = weight.in();
+    const int64_t row_bytes = cpu::quantized_row_bytes(format, in), row_scales = cpu::scales_per_row(format, in);
+    std::vector<std::byte> q(static_cast<size_t>(out * row_bytes));
+    std::vector<uint16_t> scales(static_cast<size_t>(out * row_scales));
+    std::atomic<bool> finite = true;
+    pool_.parallel_for(out, [&](int64_t row) {
+      uint16_t* scale = scales.data() + row * row_scales;
+      if (format == cpu::WeightFormat::kInt8) *scale = cpu::int8_scale(rows, row, in);
+      if (!cpu::quantize_row(rows, row, in, format, scale, q.data() + row * row_bytes)) finite = false;
+    });
+    if (!finite) throw Error(weight.name, "a weight is not a finite number and cannot be quantized", "use a sound checkpoint");
+    file_.write(bytes_of(q.data(), static_cast<int64_t>(q.size())));
+    file_.write(bytes_of(scales.data(), static_cast<int64_t>(scales.size() * sizeof(uint16_t))));
+    if (format == cpu::WeightFormat::kInt8) return;
+    const std::array<int64_t, 2> shape = {out, in};
+    file_.write(bytes_of(shape.data(), sizeof(shape)));
+  }
+
+  const std::vector<MappedFile>& files_;
+  cpu::ThreadPool& pool_;
+  OutputFile& file_;
+};
+
+// Every tensor of the new checkpoint, in the order of their names.
+std::vector<SavedWeight> saved_weights(const RankModel& model, const Checkpoint& checkpoint) {
+  std::map<const StoredTensor*, WeightKind> kinds;
+  std::map<std::string, SavedWeight> weights;
+  for (const PlannedModule& planned : model.plan.modules) {
+    const ModuleSpec& module = planned.module;
+    if (planned.kind == WeightKind::kStored) continue;
+    for (const WeightSource& source : weight_sources(checkpoint, module)) {
+      if (source.tensor->quantized || source.tensor->entry.shape.size() != 2)
+        throw Error(module.name, "is not one matrix in the checkpoint, and cannot be saved",
+                    "leave out --save-quantized, or keep it bf16");
+      kinds[source.tensor] = planned.kind;
+    }
+    const StoredTensor* embedding = module.role == Role::kLmHead && weight_sources(checkpoint, module).empty()
+                                        ? find_weight(checkpoint, model.plan.modules.front().module)
+                                        : nullptr;
+    if (embedding != nullptr) weights[module.weight_name()] = {module.weight_name(), embedding, planned.kind};
+  }
+  for (const auto& [name, stored] : checkpoint.tensors) {
+    const auto found = kinds.find(&stored);
+    weights[name] = {name, &stored, found == kinds.end() ? WeightKind::kStored : found->second};
+  }
+  std::vector<SavedWeight> list;
+  for (auto& [name, weight] : weights) list.push_back(std::move(weight));
+  return list;
+}
+
+// Deals the weights out so that each rank has about as many bytes.
+std::vector<std::vector<SavedWeight>> shares_of(const std::vector<SavedWeight>& weights, int ranks) {
+  std::vector<std::vector<SavedWeight>> shares(static_cast<size_t>(ranks));
+  std::vector<int64_t> load(shares.size(), 0);
+  for (const SavedWeight& weight : weights) {
+    const auto least = static_cast<size_t>(std::min_element(load.begin(), load.end()) - load.begin());
+    load[least] += weight.stored->entry.size_bytes;
+    shares[least].push_back(weight);
+  }
+  return shares;
+}
+
+std::string file_name(size_t rank, size_t ranks) {
+  char name[64];
+  std::snprintf(name, sizeof(name), "model-%05zu-of-%05zu.safetensors", rank + 1, ranks);
+  return name;
+}
+
+std::string index_of(const std::vector<std::vector<SavedWeight>>& shares) {
+  Json map = Json::object();
+  int64_t total = 0;
+  for (size_t rank = 0; rank < shares.size(); ++rank) {
+    for (const SavedWeight& weight : shares[rank]) {
+      for (const SavedPart& part : parts_of(weight)) {
+        map[part.name] = file_name(rank, shares.size());
+        total += part.size_bytes;
+      }
+    }
+  }
+  return Json{{"metadata", {{"total_size", total}}}, {"weight_map", std::move(map)}}.dump(1) + "\n";
+}
+
+// Tokenizer, chat template and settings.
+void copy_small_files(const fs::path& from, const fs::path& to) {
+  for (const auto& entry : fs::directory_iterator(from)) {
+    const fs::path name = entry.path().filename();
+    const std::string kind = name.extension().string();
+    const bool small = kind == ".json" || kind == ".jinja" || kind == ".model" || kind == ".txt" || kind == ".tiktoken";
+    if (!small || name == "config.json" || name == "model.safetensors.index.json" || !fs::is_regular_file(entry.path()))
+      continue;
+    fs::copy_file(entry.path(), to / name, fs::copy_options::overwrite_existing);
+  }
+}
+
+void write_text(const fs::path& path, const std::string& text) {
+  OutputFile(path.string()).write(text);
+}
+
+}  // namespace
+
+void save_quantized(const RankModel& model, const std::string& model_dir, const std::string& target, int threads,
+                    Communicator& communicator) {
+  const Checkpoint checkpoint = open_checkpoint(model_dir);
+  const auto shares = shares_of(saved_weights(model, checkpoint), communicator.world_size());
+  const auto rank = static_cast<size_t>(communicator.rank());
+  std::error_code code;
+  fs::create_directories(target, code);
+  if (code) throw Error("--save-quantized", target + " cannot be made: " + code.message());
+  std::vector<MappedFile> files;
+  for (const auto& path : checkpoint.files) files.emplace_back(path);
+  cpu::ThreadPool pool(threads);
+  OutputFile file((fs::path(target) / file_name(rank, shares.size())).string());
+  file.write(header_of(shares[rank]));
+  WeightWriter writer(files, pool, file);
+  for (const SavedWeight& weight : shares[rank]) writer.write(weight);
+  communicator.barrier();
+  if (rank != 0) return;
+  try {
+    copy_small_files(model_dir, target);
+  } catch (const fs::filesystem_error& error) {
+    throw Error("--save-quantized", error.what());
+  }
+  write_text(fs::path(target) / "model.safetensors.index.json", index_of(shares));
+  write_text(fs::path(target) / "config.json", quantized_config(model.plan, model_dir));
+}
+
+}  // namespace tp
