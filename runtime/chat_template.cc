@@ -9,6 +9,7 @@ namespace {
 jinja::Value value_of(const OrderedJson& json) {
   if (json.is_null()) return {};
   if (json.is_boolean()) return json.get<bool>();
+  if (json.is_number_unsigned() && json.get<uint64_t>() > INT64_MAX) throw jinja::Fault{json.dump() + " is too large a number"};
   if (json.is_number_integer()) return json.get<int64_t>();
   if (json.is_number()) return json.get<double>();
   if (json.is_string()) return json.get<std::string>();

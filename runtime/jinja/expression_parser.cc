@@ -180,6 +180,7 @@ ExpressionPtr ExpressionParser::primary() {
     if (token.text == "true" || token.text == "True") return constant(token.at, true);
     if (token.text == "false" || token.text == "False") return constant(token.at, false);
     if (token.text == "none" || token.text == "None") return constant(token.at, Value());
+    if (token.text == "varargs" || token.text == "kwargs" || token.text == "caller") asked_for_.insert(token.text);
     return make(ExpressionKind::kName, token.at, token.text);
   }
   if (token.kind == TokenKind::kString) {
@@ -267,13 +268,17 @@ CallArguments ExpressionParser::call_arguments() {
   const Nested nested(*this);
   CallArguments arguments;
   while (!skip_operator(")")) {
-    if (is_operator("*") || is_operator("**")) fail("`" + peek().text + "` in a call is not supported");
-    if (peek().kind == TokenKind::kName && peek(1).kind == TokenKind::kOperator && peek(1).text == "=") {
+    if (is_operator("*") || is_operator("**")) {
+      ExpressionPtr& all = take().text == "*" ? arguments.all_positional : arguments.all_named;
+      if (all || arguments.all_named) fail("invalid syntax for function call expression");
+      all = expression();
+    } else if (peek().kind == TokenKind::kName && peek(1).kind == TokenKind::kOperator && peek(1).text == "=") {
       std::string name = take().text;
       take();
       arguments.named.emplace_back(std::move(name), expression());
     } else {
-      if (!arguments.named.empty()) fail("invalid syntax for function call expression");
+      if (!arguments.named.empty() || arguments.all_positional || arguments.all_named)
+        fail("invalid syntax for function call expression");
       arguments.positional.push_back(expression());
     }
     if (!is_operator(")")) expect_operator(",");

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +37,8 @@ class ExpressionParser {
   std::string expect_name();
   [[noreturn]] void fail(const std::string& message) const;
   [[noreturn]] void unexpected(const std::string& wanted) const;
+
+  std::set<std::string> asked_for_;  // of varargs, kwargs and caller
 
   // Bounds the depth of what is nested in one another.
   class Nested {

@@ -4,6 +4,7 @@
 
 #include "runtime/jinja/builtins.h"
 #include "runtime/jinja/loop_value.h"
+#include "runtime/jinja/macro_arguments.h"
 #include "runtime/jinja/operators.h"
 
 namespace tp::jinja {
@@ -29,9 +30,9 @@ Interpreter::~Interpreter() {
 }
 
 std::string Interpreter::run(const Body& body, std::map<std::string, Value> variables) {
-  const auto top = std::make_shared<Scope>(Scope{std::move(variables), nullptr});
+  top_ = std::make_shared<Scope>(Scope{std::move(variables), nullptr});
   std::string out;
-  execute(body, top, out);
+  execute(body, top_, out);
   return out;
 }
 
@@ -86,6 +87,9 @@ Interpreter::Flow Interpreter::execute(const Statement& s, const ScopePtr& scope
       case StatementKind::kScope:
         out += inner_text(s.bodies[0], scope);
         break;
+      case StatementKind::kBlock:
+        out += inner_text(s.bodies[0], s.scoped ? scope : top_);
+        break;
       case StatementKind::kBreak:
         return Flow::kBreak;
       case StatementKind::kContinue:
@@ -113,12 +117,7 @@ Interpreter::Flow Interpreter::run_if(const Statement& s, const ScopePtr& scope,
 }
 
 Interpreter::Flow Interpreter::run_for(const Statement& s, const ScopePtr& scope, std::string& out) {
-  int64_t depth = 1;
-  if (const Value outer = name_of("loop", scope); outer.is_namespace()) {
-    const Value* outer_depth = outer.name_space().attributes.find("depth");
-    if (outer_depth && outer_depth->is_int()) depth = outer_depth->integer() + 1;
-  }
-  run_loop(s, items_of(evaluate(*s.expression, scope)), depth, scope, out);
+  run_loop(s, items_of(evaluate(*s.expression, scope)), 1, scope, out);
   return Flow::kNext;
 }
 
@@ -190,16 +189,8 @@ Value Interpreter::macro(const Statement& s, const std::string& name, const Scop
 std::string Interpreter::call_macro(const Statement& s, const std::string& name, const ScopePtr& scope,
                                     const Arguments& arguments) {
   if (depth_ == kDeepestCall) throw Fault{"macros call each other too deep"};
-  if (arguments.positional.size() > s.parameters.size()) {
-    throw Fault{"macro '" + name + "' takes not more than " + std::to_string(s.parameters.size()) + " argument(s)"};
-  }
   const ScopePtr inner = inside(scope);
-  for (const auto& [given, value] : arguments.named) {
-    bool known = given == "caller";
-    for (const Parameter& parameter : s.parameters) known |= parameter.name == given;
-    if (!known) throw Fault{"macro '" + name + "' takes no keyword argument '" + given + "'"};
-    if (given == "caller") inner->values["caller"] = value;
-  }
+  inner->values = other_arguments(s, name, arguments);
   for (size_t i = 0; i < s.parameters.size(); ++i) {
     const Parameter& parameter = s.parameters[i];
     const Value* given = arguments.find(i, parameter.name);
@@ -367,6 +358,17 @@ Arguments Interpreter::arguments_of(const CallArguments& arguments, const ScopeP
   Arguments values;
   for (const auto& argument : arguments.positional) values.positional.push_back(evaluate(*argument, scope));
   for (const auto& [name, argument] : arguments.named) values.named.emplace_back(name, evaluate(*argument, scope));
+  if (arguments.all_positional) {
+    for (const Value& item : items_of(evaluate(*arguments.all_positional, scope))) values.positional.push_back(item);
+  }
+  if (!arguments.all_named) return values;
+  const Value named = evaluate(*arguments.all_named, scope);
+  if (!named.is_dict()) throw Fault{"argument after ** must be a mapping, not " + type_name(named)};
+  for (const auto& [key, item] : named.dict().items) {
+    if (!key.is_string()) throw Fault{"keywords must be strings"};
+    if (values.find(SIZE_MAX, key.string())) throw Fault{"got multiple values for keyword argument '" + key.string() + "'"};
+    values.named.emplace_back(key.string(), item);
+  }
   return values;
 }
 

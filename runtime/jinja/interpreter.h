@@ -53,6 +53,7 @@ class Interpreter {
   Arguments arguments_of(const CallArguments& arguments, const ScopePtr& scope);
   void count_step();
 
+  ScopePtr top_;
   // Namespaces that got an attribute: one may hold itself, so they are emptied in the end.
   std::map<const Namespace*, Value> changed_;
   int64_t steps_ = 0;

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
+
+#include "runtime/jinja/text_format.h"
 
 namespace tp::jinja {
 namespace {
@@ -134,7 +135,15 @@ bool contains(const Value& container, const Value& item) {
     return container.string().find(item.string()) != std::string::npos;
   }
   if (container.is_dict()) return container.dict().find(item) != nullptr;
-  if (!container.is_list()) throw Fault{"argument of type '" + type_name(container) + "' is not iterable"};
+  if (container.is_iterator()) {
+    Iterator& rest = container.iterator();
+    while (rest.next < rest.items.size()) {
+      if (equal(rest.items[rest.next++], item)) return true;
+    }
+    return false;
+  }
+  if (!container.is_list() && !container.is_view())
+    throw Fault{"argument of type '" + type_name(container) + "' is not iterable"};
   for (const Value& other : container.list()) {
     if (equal(other, item)) return true;
   }
@@ -156,6 +165,8 @@ Value item_of(const Value& value, const Value& key) {
     if (const Value* found = value.dict().find(key)) return *found;
   } else if (value.is_namespace()) {
     if (const Value* found = value.name_space().attributes.find(key)) return *found;
+  } else if (value.shape() == Shape::kGroup && key.is_string() && (key.string() == "grouper" || key.string() == "list")) {
+    return value.list()[key.string() == "list" ? 1 : 0];
   } else if ((value.is_list() || value.is_string()) && (key.is_int() || key.is_bool())) {
     const std::vector<std::string> characters = value.is_string() ? characters_of(value.string()) : std::vector<std::string>();
     const auto size = static_cast<int64_t>(value.is_string() ? characters.size() : value.list().size());
@@ -185,50 +196,6 @@ Value slice_of(const Value& value, const Value& begin, const Value& end, const V
   std::string text;
   for (const Value& c : picked) text += c.string();
   return text;
-}
-
-std::string percent_format(const std::string& format, const Value& arguments) {
-  const List items = arguments.is_tuple() ? arguments.list() : List{arguments};
-  std::string out;
-  size_t next = 0;
-  for (size_t i = 0; i < format.size(); ++i) {
-    if (format[i] != '%') {
-      out += format[i];
-      continue;
-    }
-    size_t end = i + 1;
-    while (end < format.size() && std::string_view("0123456789.-+ ").find(format[end]) != std::string_view::npos) ++end;
-    if (end == format.size()) throw Fault{"incomplete format"};
-    const std::string flags = format.substr(i + 1, end - i - 1);
-    const char kind = format[end];
-    i = end;
-    if (kind == '%') {
-      out += '%';
-      continue;
-    }
-    if (next == items.size()) throw Fault{"not enough arguments for format string"};
-    const Value& item = items[next++];
-    if (flags.size() > 8) throw Fault{"unsupported format `%" + flags + kind + "`"};
-    if (kind == 's' && flags.empty()) {
-      out += text_of(item);
-    } else if (kind == 'r' && flags.empty()) {
-      out += repr(item);
-    } else if ((kind == 'd' || kind == 'f' || kind == 'x') && item.is_number()) {
-      char text[512];
-      if (kind == 'f') {
-        std::snprintf(text, sizeof text, ("%" + flags + "f").c_str(), item.number());
-      } else {
-        if (item.is_float() && !(std::abs(item.number()) < 9e18)) too_large();
-        const long long whole = item.is_float() ? static_cast<long long>(item.number()) : item.integer();
-        std::snprintf(text, sizeof text, ("%" + flags + "ll" + kind).c_str(), whole);
-      }
-      out += text;
-    } else {
-      throw Fault{"unsupported format `%" + flags + kind + "` for '" + type_name(item) + "'"};
-    }
-  }
-  if (next < items.size() && !arguments.is_dict()) throw Fault{"not all arguments converted during string formatting"};
-  return out;
 }
 
 }  // namespace tp::jinja

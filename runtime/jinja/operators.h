@@ -17,7 +17,4 @@ bool compare_values(const std::string& symbol, const Value& a, const Value& b); 
 Value item_of(const Value& value, const Value& key);
 Value slice_of(const Value& value, const Value& begin, const Value& end, const Value& step);
 
-// Python's `format % arguments`.
-std::string percent_format(const std::string& format, const Value& arguments);
-
 }  // namespace tp::jinja

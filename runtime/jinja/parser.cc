@@ -72,10 +72,10 @@ class Parser : public ExpressionParser {
 
   StatementPtr statement() {
     static const std::map<std::string, StatementPtr (Parser::*)(Position)> kStatements = {
-        {"if", &Parser::if_statement},       {"for", &Parser::for_statement},          {"set", &Parser::set_statement},
-        {"macro", &Parser::macro_statement}, {"call", &Parser::call_statement},        {"filter", &Parser::filter_statement},
-        {"with", &Parser::with_statement},   {"generation", &Parser::generation},      {"print", &Parser::print_statement},
-        {"break", &Parser::break_statement}, {"continue", &Parser::continue_statement}};
+        {"if", &Parser::if_statement},       {"for", &Parser::for_statement},     {"set", &Parser::set_statement},
+        {"macro", &Parser::macro_statement}, {"call", &Parser::call_statement},   {"filter", &Parser::filter_statement},
+        {"with", &Parser::with_statement},   {"generation", &Parser::generation}, {"print", &Parser::print_statement},
+        {"block", &Parser::block_statement}, {"break", &Parser::break_statement}, {"continue", &Parser::continue_statement}};
     const Position at = peek().at;
     if (peek().kind != TokenKind::kName) unexpected("a statement");
     const auto found = kStatements.find(peek().text);
@@ -181,6 +181,9 @@ class Parser : public ExpressionParser {
       } else if (!found.empty() && found.back().otherwise) {
         fail("non-default argument follows default argument");
       }
+      for (const Parameter& other : found) {
+        if (other.name == parameter.name) fail("duplicate argument '" + parameter.name + "' in a macro");
+      }
       found.push_back(std::move(parameter));
       if (!is_operator(")")) expect_operator(",");
     }
@@ -191,17 +194,25 @@ class Parser : public ExpressionParser {
     StatementPtr node = make(StatementKind::kMacro, at);
     node->text = expect_name();
     expect_operator("(");
-    node->parameters = parameters();
-    node->bodies.push_back(outside_loops("endmacro"));
+    macro_parts(*node, true, "endmacro");
     return node;
+  }
+
+  // Parameters and body; what the body asks for, a macro around it asks for too.
+  void macro_parts(Statement& node, bool with_parameters, std::string_view end) {
+    std::set<std::string> outer = std::exchange(asked_for_, {});
+    if (with_parameters) node.parameters = parameters();
+    if (end == "endcall") node.expression = expression();
+    if (node.expression && node.expression->kind != ExpressionKind::kCall) fail("expected call");
+    node.bodies.push_back(outside_loops(end));
+    for (const Parameter& parameter : node.parameters) asked_for_.erase(parameter.name);
+    node.asks_for = asked_for_;
+    asked_for_.merge(outer);
   }
 
   StatementPtr call_statement(Position at) {
     StatementPtr node = make(StatementKind::kCallBlock, at);
-    if (skip_operator("(")) node->parameters = parameters();
-    node->expression = expression();
-    if (node->expression->kind != ExpressionKind::kCall) fail("expected call");
-    node->bodies.push_back(outside_loops("endcall"));
+    macro_parts(*node, skip_operator("("), "endcall");
     return node;
   }
 
@@ -239,9 +250,31 @@ class Parser : public ExpressionParser {
     return node;
   }
 
+  // A block that no other template replaces; its name may stand again at its end.
+  StatementPtr block_statement(Position at) {
+    StatementPtr node = make(StatementKind::kBlock, at);
+    node->text = expect_name();
+    if (!blocks_.insert(node->text).second) throw Fault{"block '" + node->text + "' defined twice", at};
+    node->scoped = skip_name("scoped");
+    if (is_name("required")) fail("a required block is for templates that extend this one");
+    const int loops = std::exchange(loops_, 0);
+    end_block();
+    node->bodies.push_back(statements({"endblock"}));
+    loops_ = loops;
+    take();
+    skip_name(node->text);
+    end_block();
+    return node;
+  }
+
+  // Each of several values as a text of its own.
   StatementPtr print_statement(Position at) {
-    StatementPtr node = make(StatementKind::kPrint, at);
-    node->expression = tuple();
+    StatementPtr node = make(StatementKind::kScope, at);
+    node->bodies.emplace_back();
+    do {
+      node->bodies[0].push_back(make(StatementKind::kPrint, peek().at));
+      node->bodies[0].back()->expression = expression();
+    } while (skip_operator(","));
     end_block();
     return node;
   }
@@ -255,6 +288,7 @@ class Parser : public ExpressionParser {
   }
 
   int loops_ = 0;  // open here
+  std::set<std::string> blocks_;
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +16,7 @@ using ExpressionPtr = std::unique_ptr<Expression>;
 struct CallArguments {
   std::vector<ExpressionPtr> positional;
   std::vector<std::pair<std::string, ExpressionPtr>> named;
+  ExpressionPtr all_positional, all_named;  // *list and **dict, null = none
 };
 
 enum class ExpressionKind {
@@ -72,6 +74,7 @@ enum class StatementKind {
   kFilterBlock,  // bodies[0] through the filters of `expression`
   kWith,         // sets, bodies[0]
   kScope,        // bodies[0] in a scope of its own: generation
+  kBlock,        // bodies[0], which sees what is set outside of loops alone unless it is `scoped`
   kBreak,
   kContinue,
 };
@@ -88,6 +91,9 @@ struct Statement {
   std::vector<std::pair<Target, ExpressionPtr>> sets;
   std::vector<Body> bodies;
   bool recursive = false;
+  bool scoped = false;
+  // Macros and call blocks: which of varargs, kwargs and caller they ask for.
+  std::set<std::string> asks_for;
 };
 
 }  // namespace tp::jinja

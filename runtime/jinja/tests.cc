@@ -42,7 +42,9 @@ const std::map<std::string, Test>& tests() {
       {"sequence",
        [](const Value& v, const Arguments&) { return v.is_undefined() || v.is_string() || v.is_list() || v.is_dict(); }},
       {"iterable",
-       [](const Value& v, const Arguments&) { return v.is_undefined() || v.is_string() || v.is_list() || v.is_dict(); }},
+       [](const Value& v, const Arguments&) {
+         return v.is_undefined() || v.is_string() || v.is_list() || v.is_dict() || v.is_view() || v.is_iterator();
+       }},
       {"odd", [](const Value& v, const Arguments&) { return remainder(v, int64_t{2}) == 1; }},
       {"even", [](const Value& v, const Arguments&) { return remainder(v, int64_t{2}) == 0; }},
       {"divisibleby", [](const Value& v, const Arguments& a) { return remainder(v, needed(a, 0, "num")) == 0; }},
@@ -56,6 +58,12 @@ const std::map<std::string, Test>& tests() {
          const Value& other = needed(a, 0, "other");
          return type_name(v) == type_name(other) && equal(v, other);
        }},
+      {"==", compares("==")},
+      {"!=", compares("!=")},
+      {"<", compares("<")},
+      {"<=", compares("<=")},
+      {">", compares(">")},
+      {">=", compares(">=")},
       {"eq", compares("==")},
       {"equalto", compares("==")},
       {"ne", compares("!=")},

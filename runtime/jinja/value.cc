@@ -83,6 +83,8 @@ std::string repr_at(const Value& value, int depth) {
     if (!value.is_tuple()) return "[" + items + "]";
     return "(" + items + (value.list().size() == 1 ? ",)" : ")");
   }
+  if (value.is_view()) return type_name(value) + "([" + joined_reprs(value.list(), depth) + "])";
+  if (value.is_iterator()) return "<" + type_name(value) + " object>";
   if (value.is_dict()) return dict_repr(value.dict(), depth);
   if (value.is_namespace()) return "<Namespace " + dict_repr(value.name_space().attributes, depth) + ">";
   return "<function " + value.function().name + ">";
@@ -144,6 +146,9 @@ std::string type_name(const Value& value) {
   if (value.is_float()) return "float";
   if (value.is_string()) return "str";
   if (value.is_list()) return value.is_tuple() ? "tuple" : "list";
+  if (value.is_view())
+    return value.shape() == Shape::kKeys ? "dict_keys" : value.shape() == Shape::kValues ? "dict_values" : "dict_items";
+  if (value.is_iterator()) return value.iterator().name;
   if (value.is_dict()) return "dict";
   return value.is_namespace() ? "Namespace" : "function";
 }
@@ -156,7 +161,7 @@ bool truthy(const Value& value) {
   if (value.is_undefined() || value.is_none()) return false;
   if (value.is_number()) return value.number() != 0.0;
   if (value.is_string()) return !value.string().empty();
-  if (value.is_list()) return !value.list().empty();
+  if (value.is_list() || value.is_view()) return !value.list().empty();
   if (value.is_dict()) return !value.dict().items.empty();
   return true;
 }
@@ -178,6 +183,8 @@ bool equal(const Value& a, const Value& b) {
       return other && equal(item.second, *other);
     });
   }
+  if (a.is_view() && a.shape() == b.shape()) return equal(List(a.list()), List(b.list()));
+  if (a.is_iterator() && b.is_iterator()) return &a.iterator() == &b.iterator();
   if (a.is_function() && b.is_function()) return &a.function() == &b.function();
   return a.is_namespace() && b.is_namespace() && &a.name_space() == &b.name_space();
 }
@@ -224,8 +231,14 @@ std::string text_of(const Value& value) {
 
 List items_of(const Value& value) {
   if (value.is_undefined()) return {};
-  if (value.is_list()) return value.list();
+  if (value.is_list() || value.is_view()) return value.list();
   List items;
+  if (value.is_iterator()) {
+    Iterator& rest = value.iterator();
+    items.assign(rest.items.begin() + static_cast<std::ptrdiff_t>(rest.next), rest.items.end());
+    rest.next = rest.items.size();
+    return items;
+  }
   if (value.is_dict()) {
     for (const auto& [key, item] : value.dict().items) items.push_back(key);
     return items;

@@ -57,6 +57,15 @@ struct None {};
 struct Namespace {
   Dict attributes;
 };
+// What map, select and the like give: items that are there once. Whoever goes over them takes them.
+struct Iterator {
+  std::string name;  // of its type: "generator"
+  List items;
+  size_t next = 0;
+};
+
+// What a list of values is to Python.
+enum class Shape { kList, kTuple, kGroup, kKeys, kValues, kItems };
 
 // A value of Python's, as far as templates see them. Lists, dicts and strings are shared and never change once made; a
 // namespace does.
@@ -76,9 +85,16 @@ class Value {
   Value(List items) : depth_(depth_above(items)) { data_ = std::make_shared<const List>(std::move(items)); }  // NOLINT
   Value(Dict dict) : depth_(depth_above(dict)) { data_ = std::make_shared<const Dict>(std::move(dict)); }     // NOLINT
   Value(Function f) : data_(std::make_shared<const Function>(std::move(f))) {}                                // NOLINT
-  static Value tuple(List items) {
+  static Value shaped(Shape shape, List items) {
     Value value(std::move(items));
-    value.tuple_ = true;
+    value.shape_ = shape;
+    return value;
+  }
+  static Value tuple(List items) { return shaped(Shape::kTuple, std::move(items)); }
+  static Value iterator(std::string type, List items) {
+    Value value;
+    value.depth_ = depth_above(items);
+    value.data_ = std::make_shared<Iterator>(Iterator{std::move(type), std::move(items)});
     return value;
   }
   static Value name_space(Dict attributes) {
@@ -95,8 +111,11 @@ class Value {
   bool is_float() const { return std::holds_alternative<double>(data_); }
   bool is_number() const { return is_bool() || is_int() || is_float(); }
   bool is_string() const { return holds<std::string>(); }
-  bool is_list() const { return holds<List>(); }  // a tuple too
-  bool is_tuple() const { return tuple_; }
+  bool is_list() const { return holds<List>() && !is_view(); }  // a tuple too
+  bool is_tuple() const { return shape_ == Shape::kTuple || shape_ == Shape::kGroup; }
+  bool is_view() const { return shape_ >= Shape::kKeys; }  // of a dict: keys(), values(), items()
+  bool is_iterator() const { return std::holds_alternative<std::shared_ptr<Iterator>>(data_); }
+  Shape shape() const { return shape_; }
   bool is_dict() const { return holds<Dict>(); }
   bool is_function() const { return holds<Function>(); }
   bool is_namespace() const { return std::holds_alternative<std::shared_ptr<Namespace>>(data_); }
@@ -110,11 +129,13 @@ class Value {
   }
   double number() const { return is_float() ? std::get<double>(data_) : static_cast<double>(integer()); }
   const std::string& string() const { return get<std::string>("str"); }
-  const List& list() const { return get<List>("list"); }
+  const List& list() const { return get<List>("list"); }  // of a view too
   const Dict& dict() const { return get<Dict>("dict"); }
   const Function& function() const { return get<Function>("function"); }
   const Undefined& undefined() const { return get<Undefined>("undefined value"); }
   Namespace& name_space() const { return *std::get<std::shared_ptr<Namespace>>(data_); }
+  std::shared_ptr<Namespace> shared_name_space() const { return std::get<std::shared_ptr<Namespace>>(data_); }
+  Iterator& iterator() const { return *std::get<std::shared_ptr<Iterator>>(data_); }
 
  private:
   template <typename T>
@@ -134,9 +155,9 @@ class Value {
 
   std::variant<None, bool, int64_t, double, std::shared_ptr<const std::string>, std::shared_ptr<const Undefined>,
                std::shared_ptr<const List>, std::shared_ptr<const Dict>, std::shared_ptr<const Function>,
-               std::shared_ptr<Namespace>>
+               std::shared_ptr<Namespace>, std::shared_ptr<Iterator>>
       data_;
-  bool tuple_ = false;
+  Shape shape_ = Shape::kList;
   int depth_ = 0;  // of lists and dicts in one another when it was made: they are walked by recursion
 };
 
@@ -155,7 +176,7 @@ std::string text_of(const Value& value);  // Python's str(), "" for undefined
 std::string repr(const Value& value);     // Python's repr()
 std::string float_text(double value);     // Python's repr of a float
 
-// The values that a loop goes over: items, keys, characters; throws Fault for what is not iterable.
+// The values that a loop goes over: items, keys, characters; an iterator is empty then. Throws Fault for what is not iterable.
 List items_of(const Value& value);
 
 // Throws Fault with its message for an undefined value.

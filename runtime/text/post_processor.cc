@@ -37,10 +37,27 @@ class Nothing : public PostProcessor {
   void apply(std::vector<int32_t>&, bool) const override {}
 };
 
+// Whether a processor, or one inside of it, is of this type.
+bool has_type(const JsonNode& node, const std::string& type) {
+  if (type_of(node) != "Sequence") return type_of(node) == type;
+  for (const JsonNode& item : node.at("processors").items()) {
+    if (has_type(item, type)) return true;
+  }
+  return false;
+}
+
 class Sequence : public PostProcessor {
  public:
   explicit Sequence(const JsonNode& node) {
-    for (const JsonNode& item : node.at("processors").items()) parts_.push_back(read_post_processor(item));
+    bool templated = false;
+    for (const JsonNode& item : node.at("processors").items()) {
+      // The reference takes each part of a template for a text of its own there.
+      for (const char* type : {"TemplateProcessing", "BertProcessing", "RobertaProcessing"}) {
+        if (templated && has_type(item, type)) item.fail(std::string(type) + " behind a template is not supported");
+      }
+      templated |= has_type(item, "TemplateProcessing");
+      parts_.push_back(read_post_processor(item));
+    }
   }
   void apply(std::vector<int32_t>& ids, bool add_special) const override {
     for (const auto& part : parts_) part->apply(ids, add_special);

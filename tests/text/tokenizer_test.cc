@@ -57,6 +57,10 @@ TEST(Tokenizer, NamesWhatIsNotSupported) {
   EXPECT_EQ(refusal(R"({"decoder":{"type":"X"}})"), "FILE: decoder: decoder \"X\" is not supported");
   EXPECT_EQ(refusal(R"({"post_processor":{"type":"X"}})"), "FILE: post_processor: post-processor \"X\" is not supported");
   EXPECT_EQ(refusal(R"({"model":{"type":"X"}})"), "FILE: model: model \"X\" is not supported");
+  EXPECT_EQ(refusal(R"({"post_processor":{"type":"Sequence","processors":[
+      {"type":"TemplateProcessing","single":[{"Sequence":{"id":"A","type_id":0}}],"pair":[],"special_tokens":{}},
+      {"type":"Sequence","processors":[{"type":"RobertaProcessing","sep":["a",0],"cls":["b",1]}]}]}})"),
+            "FILE: post_processor.processors[1]: RobertaProcessing behind a template is not supported");
 }
 
 TEST(Tokenizer, RefusesCorruptFiles) {
