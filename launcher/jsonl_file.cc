@@ -1,5 +1,6 @@
 #include "launcher/jsonl_file.h"
 
+#include <algorithm>
 #include <fstream>
 #include <iostream>
 #include <vector>
@@ -10,7 +11,26 @@
 namespace tp {
 namespace {
 
-constexpr size_t kShownLines = 20;
+constexpr size_t kExplainedLines = 20;
+
+// A line that is bad.
+struct Problem {
+  int64_t line;
+  std::string text;
+};
+
+// Every line by its number, the first ones with what is wrong: "23, 25-31".
+std::string list_of(const std::vector<Problem>& problems) {
+  std::string text = std::to_string(problems.size()) + (problems.size() == 1 ? " bad line" : " bad lines");
+  const size_t explained = std::min(problems.size(), kExplainedLines);
+  for (size_t i = 0; i < explained; ++i) text += "\n  " + problems[i].text;
+  for (size_t i = explained, end = i; i < problems.size(); i = end) {
+    while (end < problems.size() && problems[end].line == problems[i].line + static_cast<int64_t>(end - i)) ++end;
+    text += (i == explained ? "\n  and lines " : ", ") + std::to_string(problems[i].line);
+    if (end > i + 1) text += "-" + std::to_string(problems[end - 1].line);
+  }
+  return text;
+}
 
 Json parse_line(const std::string& line) {
   try {
@@ -39,7 +59,7 @@ void read_jsonl(const std::string& path, const std::function<void(const Json& ob
   }
   std::istream& in = path == "-" ? std::cin : file;
   const std::string name = path == "-" ? "standard input" : path;
-  std::vector<std::string> problems;
+  std::vector<Problem> problems;
   int64_t number = 0, objects = 0;
   for (std::string line; std::getline(in, line);) {
     ++number;
@@ -53,16 +73,11 @@ void read_jsonl(const std::string& path, const std::function<void(const Json& ob
       if (pass_over) {
         pass_over(problem);
       } else {
-        problems.push_back(std::move(problem));
+        problems.push_back({number, std::move(problem)});
       }
     }
   }
-  if (!problems.empty()) {
-    std::string text = std::to_string(problems.size()) + (problems.size() == 1 ? " bad line" : " bad lines");
-    for (size_t i = 0; i < problems.size() && i < kShownLines; ++i) text += "\n  " + problems[i];
-    if (problems.size() > kShownLines) text += "\n  … and " + std::to_string(problems.size() - kShownLines) + " more";
-    throw Error(name, text, "mend these lines; nothing was started");
-  }
+  if (!problems.empty()) throw Error(name, list_of(problems), "mend these lines; nothing was started");
   if (objects == 0) throw Error(name, "has no line", "one JSON object per line");
 }
 

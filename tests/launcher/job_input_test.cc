@@ -89,6 +89,10 @@ TEST(Prompts, OfAFileAreRefusedAllAtOnceWithLineNumbers) {
                                          "  line 8: has both `prompt` and `ids`\n"
                                          "  line 9: `messages` is not a list of messages\n"
                                          "  fix: mend these lines; nothing was started"));
+  std::string many;
+  for (int line = 1; line <= 30; ++line) many += line == 25 || line == 3 ? "{\"ids\":[1]}\n" : "{\"ids\":[]}\n";
+  EXPECT_THAT(refusal({"--input", write_file("many.jsonl", many)}),
+              ::testing::HasSubstr("\n  line 21: has no token\n  and lines 22-24, 26-30\n  fix: mend these lines"));
   EXPECT_EQ(refusal({"--input", write_file("empty.jsonl", "\n")}),
             own_dir() + "empty.jsonl: has no line\n  fix: one JSON object per line");
 }
