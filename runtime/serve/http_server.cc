@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "runtime/serve/client_socket.h"
 #include "runtime/serve/openai_answer.h"
 #include "runtime/serve/page.h"
 #include "sharding/error.h"
@@ -59,9 +60,10 @@ class Exchange {
     return events_ != nullptr;
   }
 
-  // Waits until the answer begins, so that a request that does not is refused with a status. False: not in time.
-  bool begins() {
-    while (!first_ && Clock::now() < deadline_) first_ = events_->next(kLookAtClient);
+  // Waits until the answer begins, so that a request that does not is refused with a status. False: not in time, or the client
+  // has gone.
+  bool begins(const ClientSocket& client) {
+    while (!first_ && Clock::now() < deadline_ && !client.closed()) first_ = events_->next(kLookAtClient);
     return first_.has_value();
   }
 
@@ -136,13 +138,19 @@ class Routes {
   }
 
   void answer(const httplib::Request& request, httplib::Response& response, bool chat) const try {
-    auto exchange = std::make_shared<Exchange>(options_, rules_, queue_, read_openai_request(request.body, chat, rules_));
+    OpenAiRequest asked = read_openai_request(request.body, chat, rules_);
+    if (asked.prompts.size() > queue_.most()) {
+      throw Error("", std::to_string(asked.prompts.size()) +
+                          " continuations are more than this server takes at once, which are " + std::to_string(queue_.most()));
+    }
+    auto exchange = std::make_shared<Exchange>(options_, rules_, queue_, std::move(asked));
     if (!exchange->queued()) {
       if (queue_.closed()) return refuse(response, 503, "the server is ending", "server_error");
       response.set_header("Retry-After", "1");
       return refuse(response, 429, "too many requests wait for this server", "rate_limit_error", "rate_limit_exceeded");
     }
-    if (!exchange->begins()) return refuse(response, 504, "the request did not begin in time", "server_error", "timeout");
+    if (!exchange->begins(ClientSocket(request.remote_addr, request.remote_port)))
+      return refuse(response, 504, "the request did not begin in time", "server_error", "timeout");
     response.set_header("Cache-Control", "no-cache");
     response.set_chunked_content_provider(exchange->stream() ? "text/event-stream" : kJson,
                                           [exchange](size_t, httplib::DataSink& sink) { return exchange->send(sink); });

@@ -41,7 +41,8 @@ void join_parts(OrderedJson& messages) {
     if (!message.is_object() || !message.contains("content") || !message["content"].is_array()) continue;
     std::string text;
     for (const OrderedJson& part : message["content"]) {
-      if (!part.is_object() || part.value("type", OrderedJson()) != "text" || !part.contains("text") || !part["text"].is_string())
+      if (!part.is_object() || part.value("type", OrderedJson()) != "text" || !part.contains("text") ||
+          !part["text"].is_string())
         throw Error("", "`content`: a part is not a text, and this model takes nothing else");
       text += part["text"].get<std::string>();
     }
@@ -87,6 +88,8 @@ class RequestReader {
       throw Error("", "`suffix` is not supported");
     if (const Json* format = find(body_, "response_format"); format != nullptr && *format != Json{{"type", "text"}})
       throw Error("", "`response_format`: only {\"type\":\"text\"} is supported");
+    if (const Json* choice = find(body_, "tool_choice"); choice != nullptr && *choice != "auto" && *choice != "none")
+      throw Error("", "`tool_choice`: only \"auto\" and \"none\" are supported");
     if (chat_ && flag(body_, "echo")) throw Error("", "`echo` is for completions");
   }
 

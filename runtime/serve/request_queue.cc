@@ -4,14 +4,15 @@
 
 namespace tp {
 
-RequestQueue::RequestQueue(const Tokenizer* tokenizer, std::vector<int32_t> eos_token_ids, size_t most_waiting)
-    : tokenizer_(tokenizer), eos_token_ids_(std::move(eos_token_ids)), most_waiting_(most_waiting) {}
+RequestQueue::RequestQueue(const Tokenizer* tokenizer, std::vector<int32_t> eos_token_ids, size_t most_waiting, size_t slots)
+    : tokenizer_(tokenizer), eos_token_ids_(std::move(eos_token_ids)), most_waiting_(most_waiting), slots_(slots) {}
 
 std::shared_ptr<Answer> RequestQueue::add(std::vector<QueuedPrompt> prompts) {
   auto answer = std::make_shared<Answer>();
   {
     const std::lock_guard lock(mutex_);
-    if (closed_ || waiting_.size() + prompts.size() > most_waiting_) {
+    // What has a slot, and what soon gets one that is free, does not wait.
+    if (closed_ || rows_.size() + prompts.size() > most()) {
       if (!closed_) ++counts_.refused;
       return nullptr;
     }

@@ -21,15 +21,16 @@ namespace tp {
 // Requests of many threads on their way to the one that generates, and its tokens on their way back. Rank 0 has one.
 class RequestQueue : public TokenSink {
  public:
-  // `tokenizer` may be null: answers have no text. At most `most_waiting` prompts wait for a slot. A token of `eos_token_ids`
-  // that ends a continuation is no text.
-  RequestQueue(const Tokenizer* tokenizer, std::vector<int32_t> eos_token_ids, size_t most_waiting);
+  // `tokenizer` may be null: answers have no text. At most `most_waiting` prompts wait for one of the `slots`. A token of
+  // `eos_token_ids` that ends a continuation is no text.
+  RequestQueue(const Tokenizer* tokenizer, std::vector<int32_t> eos_token_ids, size_t most_waiting, size_t slots);
 
   // --- threads that answer ---
   // Takes all prompts of a request; the answer's choices are numbered as they come. nullptr: too many wait, or it is closed.
   std::shared_ptr<Answer> add(std::vector<QueuedPrompt> prompts);
   // Nobody waits for this any more.
   void cancel(const std::shared_ptr<Answer>& answer);
+  size_t most() const { return most_waiting_ + slots_; }  // prompts of one request
   bool closed() const;
   ServeCounts counts() const;
 
@@ -64,7 +65,7 @@ class RequestQueue : public TokenSink {
 
   const Tokenizer* tokenizer_;
   const std::vector<int32_t> eos_token_ids_;
-  const size_t most_waiting_;
+  const size_t most_waiting_, slots_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::pair<size_t, GeneratePrompt>> waiting_;

@@ -178,7 +178,7 @@ GenerateResult run_chat(const Job& job, const RankModel& model, Engine& engine, 
   const ChatPrompt chat(job.model_dir, job.chat_template, job.system);
   const RequestRules rules{tokenizer,          chat,        job.serve.model_name, model.config.vocab_size,
                            engine.cache_len(), job.options, job.max_new_tokens};
-  RequestQueue queue(tokenizer.get(), job.eos_token_ids, /*most_waiting=*/1);
+  RequestQueue queue(tokenizer.get(), job.eos_token_ids, /*most_waiting=*/1, /*slots=*/1);
   const Conversation conversation(rules, queue);
   const EndOfQueue end(queue);
   SharedSource source(communicator, &queue);

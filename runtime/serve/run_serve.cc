@@ -19,7 +19,8 @@ GenerateResult run_serve(const Job& job, const RankModel& model, Engine& engine,
                      engine.cache_len(), job.options, job.max_new_tokens};
   // OpenAI's API draws tokens unless the temperature is 0.
   rules.defaults.sampling.do_sample = rules.defaults.sampling.temperature != 0;
-  RequestQueue queue(tokenizer.get(), job.eos_token_ids, static_cast<size_t>(job.serve.most_waiting));
+  RequestQueue queue(tokenizer.get(), job.eos_token_ids, static_cast<size_t>(job.serve.most_waiting),
+                     static_cast<size_t>(engine.slots()));
   const HttpServer server(job.serve, rules, {communicator.world_size(), job.device, engine.slots()}, queue);
   const EndOfQueue end(queue);
   OutputFile("").write("serving " + job.serve.model_name + " at http://" + job.serve.bind + ":" +

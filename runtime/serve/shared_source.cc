@@ -18,7 +18,8 @@ constexpr auto kIdleSleep = 20ms;
 std::string to_text(const PromptArrivals& arrivals) {
   if (arrivals.prompts.empty() && arrivals.cancelled.empty() && !arrivals.last) return "";
   nlohmann::json prompts = nlohmann::json::array();
-  for (const auto& [index, prompt] : arrivals.prompts) prompts.push_back({index, prompt.ids, prompt.max_new_tokens, prompt.likeliest()});
+  for (const auto& [index, prompt] : arrivals.prompts)
+    prompts.push_back({index, prompt.ids, prompt.max_new_tokens, prompt.likeliest()});
   return nlohmann::json{{"prompts", prompts}, {"cancelled", arrivals.cancelled}, {"last", arrivals.last}}.dump();
 }
 

@@ -1,11 +1,17 @@
 // Requests on their way to the generating loop and back, in one process.
+#include <arpa/inet.h>
 #include <gmock/gmock.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <fstream>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <thread>
 
 #include "runtime/collectives_inproc.h"
+#include "runtime/serve/http_server.h"
 #include "runtime/serve/openai_answer.h"
 #include "runtime/serve/openai_request.h"
 #include "runtime/serve/request_queue.h"
@@ -29,18 +35,21 @@ QueuedPrompt queued(std::vector<int32_t> ids, int64_t new_tokens = 3) {
 }
 
 TEST(RequestQueue, TakesAllPromptsOfARequestOrNone) {
-  RequestQueue queue(nullptr, {}, 3);
+  RequestQueue queue(nullptr, {}, /*most_waiting=*/3, /*slots=*/2);
   EXPECT_NE(queue.add({queued({1}), queued({2})}), nullptr);
-  EXPECT_EQ(queue.add({queued({3}), queued({4})}), nullptr);
-  EXPECT_NE(queue.add({queued({5})}), nullptr);
+  EXPECT_NE(queue.add({queued({3}), queued({4})}), nullptr);
+  EXPECT_EQ(queue.add({queued({5}), queued({6})}), nullptr);
+  EXPECT_NE(queue.add({queued({7})}), nullptr);
   EXPECT_EQ(queue.counts().refused, 1);
-  EXPECT_EQ(queue.counts().waiting, 3);
+  EXPECT_EQ(queue.counts().waiting, 5);
   EXPECT_EQ(queue.take(2, 0ms).prompts.size(), 2U);
   EXPECT_EQ(queue.counts().running, 2);
+  EXPECT_EQ(queue.counts().waiting, 3);
+  EXPECT_EQ(queue.add({queued({8})}), nullptr);
 }
 
 TEST(RequestQueue, GivesNothingNewOnceClosedAndEmpty) {
-  RequestQueue queue(nullptr, {}, 3);
+  RequestQueue queue(nullptr, {}, 3, 1);
   queue.add({queued({1})});
   queue.close();
   EXPECT_EQ(queue.add({queued({2})}), nullptr);
@@ -49,7 +58,7 @@ TEST(RequestQueue, GivesNothingNewOnceClosedAndEmpty) {
 }
 
 TEST(RequestQueue, CancelsWhatWaitsAtOnceAndTellsOfTheRest) {
-  RequestQueue queue(nullptr, {}, 3);
+  RequestQueue queue(nullptr, {}, 3, 1);
   const auto running = queue.add({queued({1})}), waiting = queue.add({queued({2})});
   queue.take(1, 0ms);
   queue.cancel(waiting);
@@ -61,7 +70,7 @@ TEST(RequestQueue, CancelsWhatWaitsAtOnceAndTellsOfTheRest) {
 }
 
 TEST(RequestQueue, EndsEveryAnswerWhenNothingWillBeGenerated) {
-  RequestQueue queue(nullptr, {}, 3);
+  RequestQueue queue(nullptr, {}, 3, 1);
   const auto answer = queue.add({queued({1})});
   queue.end_all();
   EXPECT_EQ(answer->next(0ms)->finish, FinishReason::kInterrupted);
@@ -100,7 +109,7 @@ std::vector<int32_t> tokens_of(Answer& answer) {
 
 TEST(SharedSource, ManyThreadsGetTheTokensTheyWouldGetAlone) {
   constexpr int64_t kVocab = 31;
-  RequestQueue queue(nullptr, {}, 100);
+  RequestQueue queue(nullptr, {}, 100, 3);
   std::vector<std::thread> clients;
   std::vector<std::vector<int32_t>> got(24);
   std::atomic<int> left{24};
@@ -197,6 +206,8 @@ TEST_F(OpenAi, WhatIsWrongIsNamed) {
   EXPECT_EQ(refusal(R"({"prompt":[1],"best_of":3})"), "`best_of` is not supported; use `n`");
   EXPECT_EQ(refusal(R"({"prompt":[1],"response_format":{"type":"json_object"}})"),
             "`response_format`: only {\"type\":\"text\"} is supported");
+  EXPECT_EQ(refusal(R"({"messages":[{"role":"user","content":"x"}],"tool_choice":"required"})", true),
+            "`tool_choice`: only \"auto\" and \"none\" are supported");
   EXPECT_EQ(refusal(R"({"messages":5})", true), "`messages` is not a list of messages");
 }
 
@@ -258,6 +269,75 @@ TEST_F(OpenAi, AnAnswerThatIsLateEndsWithThatReason) {
   answer.take({0, 5, "a", std::nullopt, std::nullopt});
   EXPECT_EQ(shown(answer.time_out().at(0))["choices"][0]["finish_reason"], "timeout");
   EXPECT_TRUE(answer.done());
+}
+
+// A client of an HttpServer on this host.
+class RawClient {
+ public:
+  RawClient(int port, const std::string& body) : socket_(socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<uint16_t>(port));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    const std::string request =
+        "POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+    EXPECT_EQ(send(socket_, request.data(), request.size(), 0), static_cast<ssize_t>(request.size()));
+  }
+  ~RawClient() { close(socket_); }
+  RawClient(const RawClient&) = delete;
+  RawClient& operator=(const RawClient&) = delete;
+
+  // The answer, up to the end of its error object.
+  std::string refusal() {
+    std::string text;
+    char buffer[256];
+    for (ssize_t got = 1; !text.ends_with("}}") && got > 0;) {
+      got = recv(socket_, buffer, sizeof buffer, 0);
+      text.append(buffer, static_cast<size_t>(std::max<ssize_t>(got, 0)));
+    }
+    return text;
+  }
+
+ private:
+  int socket_;
+};
+
+class ServerWithoutModel : public OpenAi {
+ protected:
+  ServerWithoutModel() {
+    options_.port = 0;
+    options_.model_name = "tiny";
+    options_.request_bytes = 1 << 20;
+    options_.request_timeout_s = 600;
+    server_ = std::make_unique<HttpServer>(options_, rules_, HttpServer::Facts{1, "cpu", 1}, queue_);
+  }
+  ~ServerWithoutModel() override { queue_.end_all(); }
+
+  // Bounded by the test's own time limit alone.
+  void wait_for(const std::function<bool()>& happened) {
+    while (!happened()) std::this_thread::sleep_for(1ms);
+  }
+
+  ServeOptions options_;
+  RequestQueue queue_{nullptr, {}, /*most_waiting=*/2, /*slots=*/1};
+  std::unique_ptr<HttpServer> server_;
+};
+
+TEST_F(ServerWithoutModel, AClientThatGoesWhileItWaitsIsCancelled) {
+  {
+    const RawClient client(server_->port(), R"({"prompt":[1]})");
+    wait_for([&] { return queue_.counts().waiting == 1; });
+  }
+  wait_for([&] { return queue_.take(0, 0ms).prompts.empty() && queue_.counts().cancelled == 1; });
+  EXPECT_EQ(queue_.counts().waiting, 0);
+}
+
+TEST_F(ServerWithoutModel, MoreThanItEverTakesAreABadRequest) {
+  RawClient client(server_->port(), R"({"prompt":[1],"n":4,"temperature":1})");
+  const std::string answer = client.refusal();
+  EXPECT_THAT(answer, testing::StartsWith("HTTP/1.1 400 Bad Request"));
+  EXPECT_THAT(answer, HasSubstr("4 continuations are more than this server takes at once, which are 3"));
 }
 
 TEST(Prometheus, HasEveryCounterAndACumulativeHistogram) {
