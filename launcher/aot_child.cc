@@ -14,8 +14,8 @@
 namespace tp {
 namespace {
 
-// Runs the program with this text as its standard input; the status as waitpid gives it.
-int run_with_input(const std::string& program, const std::string& input) {
+// Runs the program with this argument, where there is one, and this text as its standard input; the status as waitpid gives it.
+int run_with_input(const std::string& program, const char* argument, const std::string& input) {
   int ends[2];
   if (pipe(ends) != 0) throw Error(program, std::string("pipe: ") + std::strerror(errno));
   const pid_t parent = getpid(), child = fork();
@@ -26,7 +26,7 @@ int run_with_input(const std::string& program, const std::string& input) {
     dup2(ends[0], 0);
     close(ends[0]);
     close(ends[1]);
-    execl(program.c_str(), program.c_str(), static_cast<char*>(nullptr));
+    execl(program.c_str(), program.c_str(), argument, static_cast<char*>(nullptr));
     _exit(127);
   }
   close(ends[0]);
@@ -49,12 +49,20 @@ int run_with_input(const std::string& program, const std::string& input) {
 }  // namespace
 
 int run_aot_child(const AotRequest& request) {
-  const int status = run_with_input(own_program("tprun-aot").string(), to_json(request));
+  const int status = run_with_input(own_program("tprun-aot").string(), nullptr, to_json(request));
   if (WIFSIGNALED(status)) {
     throw Error("tprun-aot", "ended by signal " + std::to_string(WTERMSIG(status)),
                 "the lines above may tell why; " + request.libtpu + " must be libtpu");
   }
   return WEXITSTATUS(status);
+}
+
+int run_operator_child(const AotRequest& request) {
+  const int status = run_with_input(own_program("tprun-rank").string(), "--check-kernels", to_json(request));
+  if (WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == kExitRefused)) return WEXITSTATUS(status);
+  std::string packages;
+  for (const KernelSource& source : request.kernels) packages += (packages.empty() ? "" : ", ") + source.package;
+  throw Error(packages, "its library ends the process that loads it", "the lines above may tell why; leave it out");
 }
 
 }  // namespace tp

@@ -18,6 +18,7 @@ void print_package(const KernelPackage& package) {
   if (package.mosaic > 0) head += ", Mosaic " + std::to_string(package.mosaic);
   if (!package.min_libtpu.empty()) head += "; needs libtpu " + package.min_libtpu;
   std::printf("%s\n", head.c_str());
+  for (const std::string& build : package.builds) std::printf("  torch operators: build/%s\n", build.c_str());
   for (const KernelVariant& variant : package.variants) {
     std::string match;
     for (const auto& [name, value] : variant.match) match += " " + name + "=" + value;
@@ -32,7 +33,7 @@ std::string plugin_of(const Options& options) {
 }  // namespace
 
 int run_kernels(const Options& options) {
-  const std::vector<KernelSource> sources = kernel_sources(options);
+  const std::vector<KernelSource> sources = kernel_sources(options, "tpu");
   if (sources.empty()) throw Error("kernels " + options.action, "which packages?", "tprun kernels " + options.action + " DIR");
   const bool compile = options.given("topology");
   if (compile) aot_topology(options.text("topology"));
@@ -40,6 +41,9 @@ int run_kernels(const Options& options) {
   if (check) check_packages(sources, compile ? plugin_of(options) : "");
   for (const KernelSource& source : sources) print_package(read_kernel_package(source.package));
   if (!check) return 0;
+  for (const KernelSource& source : sources) {
+    if (!read_kernel_package(source.package).builds.empty() && !library_loads(source)) return kExitRefused;
+  }
   std::printf("digests, functions and signatures are right\n");
   std::fflush(stdout);
   if (!compile) return 0;

@@ -10,14 +10,15 @@
 
 namespace tp {
 
-std::vector<KernelSource> kernel_sources(const Options& options) {
+std::vector<KernelSource> kernel_sources(const Options& options, const std::string& device) {
   std::vector<KernelSource> sources;
-  for (const std::string& name : options.texts("kernels")) sources.push_back({resolve_kernels(name, "--kernels"), false});
+  for (const std::string& name : options.texts("kernels")) sources.push_back({resolve_kernels(name, "--kernels")});
   // A suggested plan has none.
   const std::string plan = options.text("plan");
   if (plan.empty() || plan == kSuggestedPlan) return sources;
   for (const PlanKernel& kernel : read_plan_kernels(plan)) {
-    const KernelSource source{resolve_kernels(kernel.package, kernel.where), kernel.built_in};
+    if (!kernel.backend.empty() && kernel.backend != device) continue;
+    const KernelSource source{resolve_kernels(kernel.package, kernel.where), kernel.built_in, kernel.operator_name};
     const std::string replaced = read_kernel_package(source.package).op;
     if (replaced != kernel.op) {
       throw Error(kernel.where, source.package + " replaces `" + replaced + "`, not `" + kernel.op + "`",
@@ -34,6 +35,13 @@ void check_packages(const std::vector<KernelSource>& sources, const std::string&
     for (const KernelVariant& variant : package.variants) variant_text(package, variant);
     if (const std::string version = libtpu_version(plugin); !version.empty()) require_libtpu_for(package, version);
   }
+}
+
+bool library_loads(const KernelSource& source) {
+  AotRequest request;
+  request.task = AotRequest::Task::kKernels;
+  request.kernels = {source};
+  return run_operator_child(request) == 0;
 }
 
 bool kernels_fit(const Job& job, int tp_size) {
@@ -61,7 +69,7 @@ bool kernels_fit(const Job& job, int tp_size) {
   }
   request.all_logits = job.command == "score";
   request.kernels = job.kernels;
-  return run_aot_child(request) == 0;
+  return (job.device == "cpu" ? run_operator_child(request) : run_aot_child(request)) == 0;
 }
 
 }  // namespace tp

@@ -12,6 +12,7 @@
 #include "launcher/prompts.h"
 #include "launcher/resume.h"
 #include "runtime/chat_prompt.h"
+#include "runtime/operator_rules.h"
 #include "runtime/tokenizer.h"
 #include "sharding/error.h"
 
@@ -211,7 +212,7 @@ void refuse_for_device(const Options& options, const std::string& device) {
     if (device == "tpu" && options.given(option))
       throw Error("--" + std::string(option), "chips take weights in the model's dtype", "leave it out, or --device cpu");
   }
-  for (const char* option : {"compile-cache", "dump-hlo", "kernels"}) {
+  for (const char* option : {"compile-cache", "dump-hlo"}) {
     if (device == "cpu" && options.given(option))
       throw Error("--" + std::string(option), "the CPU runs op by op, without compiled programs", "leave it out");
   }
@@ -267,8 +268,12 @@ CheckedJob make_job(const Options& options, const LaunchSettings& launch) {
   settle_windows(options, job);
   add_prompts(options, model.config, checked);
   settle_cache(options, model.config, checked);
-  if (job.device == "tpu") job.kernels = kernel_sources(options);
-  check_packages(job.kernels, job.pjrt_plugin);
+  job.kernels = kernel_sources(options, job.device);
+  if (job.device == "tpu") {
+    check_packages(job.kernels, job.pjrt_plugin);
+  } else {
+    const OperatorRules sound(job.kernels);
+  }
   if (options.flag("resume")) {
     const size_t kept = keep_finished_lines(job);
     if (kept > 0) checked.notes.push_back("--resume: " + std::to_string(kept) + " lines of " + job.output + " are kept");

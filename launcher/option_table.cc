@@ -131,7 +131,15 @@ std::vector<OptionRow> model_rows() {
       {"tp", kCount, kG, kLauncher, "N", "", "--nproc-per-node, else the devices of --topology", "tp_size of `plan`", {}},
       {"topology", kText, kG, kLauncher, "NAME", "", "", "plan: chips of one host, such as v5e:2x2", {}},
       {"prefill", kText, kG, kLauncher, "128,512", "", "every bucket of the cache", "plan aot: prompt lengths", {}},
-      {"kernels", kTexts, kG, kBoth, "DIR|org/name", "", "", "kernel package for the chips (repeatable; docs/kernels.md)", {}},
+      {"kernels",
+       kTexts,
+       kG,
+       kBoth,
+       "DIR|org/name",
+       "",
+       "",
+       "kernel package in the place of an operation (repeatable; docs/kernels.md)",
+       {}},
   };
 }
 

@@ -39,7 +39,7 @@ AotRequest request_of(const Options& options) {
   } else {
     request.libtpu = find_libtpu();
   }
-  request.kernels = kernel_sources(options);
+  request.kernels = kernel_sources(options, "tpu");
   return request;
 }
 

@@ -23,6 +23,8 @@ class AotModel {
 
   const ModelConfig& config() const { return config_; }
   DType dtype() const { return source_->dtype; }
+  const ParameterTable& table() const { return *table_; }
+  const Decoder& decoder() const { return *decoder_; }
 
  private:
   ModelConfig config_;

@@ -10,6 +10,7 @@
 #include "runtime/aot_request.h"
 #include "runtime/aot_topology.h"
 #include "runtime/hlo_builder.h"
+#include "runtime/kernel_calls.h"
 
 namespace tp {
 
@@ -24,7 +25,7 @@ struct AotProgram {
   int64_t argument_bytes = 0, output_bytes = 0, temp_bytes = 0, alias_bytes = 0, peak_bytes = 0, limit_bytes = 0;
   double compile_s = 0;
   std::map<std::string, HloCollective> collectives;  // of one execution, counted in the program's text
-  std::map<std::string, int64_t> kernel_calls;       // of one execution, by package
+  KernelCalls kernel_calls;                          // of one execution
   struct Work {
     int64_t temp_bytes = 0, peak_bytes = 0;
   };

@@ -47,11 +47,13 @@ std::string aligned(const std::vector<Row>& rows) {
   return out;
 }
 
-// "decode: 65 calls of rms_norm; temporaries 1.2 MB, peak 3.0 MB (built in: 2.0 MB, 4.0 MB)"; empty without kernels.
+// "decode: norm is rms_norm 65 times; temporaries 1.2 MB, peak 3.0 MB (built in: 2.0 MB, 4.0 MB)"; empty without kernels.
 std::string kernels_line(const AotProgram& program) {
   std::string calls;
-  for (const auto& [name, count] : program.kernel_calls)
-    calls += (calls.empty() ? "" : ", ") + std::to_string(count) + " calls of " + name;
+  for (const auto& [op, kernels] : program.kernel_calls) {
+    for (const auto& [name, count] : kernels)
+      calls += (calls.empty() ? "" : ", ") + op + " is " + name + " " + std::to_string(count) + " times";
+  }
   if (calls.empty()) return "";
   std::string line = program.name + ": " + calls + "; temporaries " + gigabytes(program.temp_bytes) + ", peak " +
                      gigabytes(program.peak_bytes);

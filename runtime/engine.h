@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
+#include "runtime/kernel_calls.h"
 #include "runtime/largest_logit.h"
 
 namespace tp {
@@ -58,7 +58,7 @@ class Engine {
   virtual void copy_prefix(int32_t /*from_slot*/, int32_t /*to_slot*/, int64_t /*length*/) {}
   virtual int64_t programs_compiled() const { return 0; }
   virtual int64_t program_cache_hits() const { return 0; }
-  virtual std::map<std::string, int64_t> kernel_calls() const { return {}; }  // by package
+  virtual KernelCalls kernel_calls() const { return {}; }
 };
 
 }  // namespace tp

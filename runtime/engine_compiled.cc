@@ -56,7 +56,7 @@ class CompiledEngine : public Engine {
   }
   int64_t programs_compiled() const override { return store_.compiled(); }
   int64_t program_cache_hits() const override { return store_.cache_hits(); }
-  std::map<std::string, int64_t> kernel_calls() const override { return runner_.kernel_calls(); }
+  KernelCalls kernel_calls() const override { return runner_.kernel_calls(); }
 
  private:
   const HloProgram& decode_program() const {

@@ -53,8 +53,9 @@ class EagerEngine : public Engine {
         options_(options),
         pool_(options.threads),
         decoder_(model.config, model.table, model.weights.dtype()),
+        kernels_(options.kernels),
         ops_(model.config, model.table, model.weights, allocate_cache(), {pool_, agree_on_kernels(pool_, communicator)},
-             communicator) {
+             communicator, kernels_) {
     if (options.timeline) traced_ops_.emplace(ops_, *options.timeline);
   }
 
@@ -89,6 +90,7 @@ class EagerEngine : public Engine {
     return ids;
   }
 
+  KernelCalls kernel_calls() const override { return kernels_.calls(); }
   bool copies_prefixes() const override { return true; }
   void copy_prefix(int32_t from_slot, int32_t to_slot, int64_t length) override {
     const c10::InferenceMode inference;
@@ -159,6 +161,7 @@ class EagerEngine : public Engine {
   EagerEngineOptions options_;
   cpu::ThreadPool pool_;
   Decoder decoder_;
+  EagerKernels kernels_;
   std::vector<at::Tensor> cache_memory_;
   EagerOps ops_;
   std::optional<TracedOps> traced_ops_;

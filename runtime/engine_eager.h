@@ -1,9 +1,11 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "runtime/collectives.h"
 #include "runtime/engine.h"
+#include "runtime/kernel_source.h"
 #include "runtime/rank_model.h"
 #include "runtime/timeline.h"
 
@@ -14,6 +16,7 @@ struct EagerEngineOptions {
   int64_t cache_len = 0;         // positions of each; the cache is allocated at once
   int threads = 1;               // of this rank
   Timeline* timeline = nullptr;  // steps and ops are recorded there; nullptr = nowhere
+  std::vector<KernelSource> kernels = {};
 };
 
 // An engine that executes on this host's CPU. `model`, loaded with LinearLayout::kPacked, and `communicator` must outlive it.

@@ -11,7 +11,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // The layout of the JSON below. A worker of another build is refused rather than run with half of its settings.
-constexpr int kJobVersion = 5;
+constexpr int kJobVersion = 6;
 
 // One list of the fields serves both directions: `field(name, member)`.
 template <typename Options, typename Field>

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "runtime/kernel_fragment.h"
+#include "runtime/operator_build.h"
 #include "runtime/sha256.h"
 #include "sharding/error.h"
 #include "sharding/json_document.h"
@@ -42,25 +43,27 @@ class PackageReader {
 
   KernelPackage read() {
     const YamlNode root = parse_yaml(read_text_file(path_, kMaxYamlBytes), path_);
-    const Fields fields = fields_of(root, {"schema", "name", "version", "license", "replaces", "built_with", "min_libtpu", "variants"});
-    if (text(root, fields, "schema") != "1") fail(*fields.at("schema"), "is of a schema that this version does not know", "schema: 1");
+    const Fields fields = fields_of(
+        root, {"schema", "name", "version", "license", "replaces", "built_with", "min_libtpu", "operator", "variants"});
+    if (text(root, fields, "schema") != "1")
+      fail(*fields.at("schema"), "is of a schema that this version does not know", "schema: 1");
     package_.name = text(root, fields, "name");
     package_.version = text(root, fields, "version");
     package_.license = text(root, fields, "license");
     package_.op = text(root, fields, "replaces");
     if (fields.contains("min_libtpu")) package_.min_libtpu = text(root, fields, "min_libtpu");
+    if (fields.contains("operator")) package_.operator_name = text(root, fields, "operator");
+    package_.builds = build_names(package_.dir);
     if (fields.contains("built_with")) read_builder(*fields.at("built_with"));
-    const auto& ops = kernel_ops();
-    const auto op = std::find_if(ops.begin(), ops.end(), [&](const KernelOp& known) { return known.name == package_.op; });
-    if (op == ops.end()) {
-      std::vector<std::string> names;
-      for (const KernelOp& known : ops) names.push_back(known.name);
-      std::string list;
-      for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
-      const std::string near = did_you_mean(package_.op, names);
-      fail(*fields.at("replaces"), "no operation `" + package_.op + "` can be replaced", near.empty() ? "one of: " + list : near);
+    const KernelOp* op = find_kernel_op(package_.op);
+    if (op == nullptr)
+      fail(*fields.at("replaces"), "no operation `" + package_.op + "` can be replaced", kernel_op_fix(package_.op));
+    if (op->operators.empty() && fields.contains("operator"))
+      fail(*fields.at("operator"), "no torch operator can replace `" + package_.op + "`", "leave it out");
+    if (!fields.contains("variants")) {
+      if (package_.builds.empty()) fail(root, "has no `variants`");
+      return std::move(package_);
     }
-    if (!fields.contains("variants")) fail(root, "has no `variants`");
     for (const YamlNode& item : fields.at("variants")->items) read_variant(item, *op);
     if (package_.variants.empty()) fail(*fields.at("variants"), "has no variants");
     return std::move(package_);
@@ -87,7 +90,8 @@ class PackageReader {
   std::string text(const YamlNode& map, const Fields& fields, const std::string& name) const {
     const auto found = fields.find(name);
     if (found == fields.end()) fail(map, "has no `" + name + "`");
-    if (found->second->kind != YamlNode::Kind::kScalar || found->second->text.empty()) fail(*found->second, "`" + name + "` is no text");
+    if (found->second->kind != YamlNode::Kind::kScalar || found->second->text.empty())
+      fail(*found->second, "`" + name + "` is no text");
     return found->second->text;
   }
 
@@ -151,16 +155,15 @@ std::string match_number(double value) {
   return {text, end};
 }
 
-const std::vector<KernelOp>& kernel_ops() {
-  static const std::vector<KernelOp> ops = {
-      {"norm", {"kind", "tokens", "size", "dtype", "eps"}},
-      {"decode_attention", {"rows", "heads", "kv_heads", "head_dim", "cache_len", "dtype", "scale"}},
-  };
-  return ops;
-}
-
 KernelPackage read_kernel_package(const std::filesystem::path& dir) {
-  return PackageReader(dir).read();
+  std::error_code ignored;
+  const std::vector<std::string> builds = build_names(dir);
+  if (builds.empty() || std::filesystem::exists(dir / "kernel.yaml", ignored)) return PackageReader(dir).read();
+  const OperatorBuild build = read_build_metadata(dir / "build" / builds.front());
+  KernelPackage package{.dir = dir, .name = build.name, .version = build.version, .license = build.license, .builds = builds};
+  const auto op = std::ranges::find_if(kernel_ops(), [](const KernelOp& known) { return !known.operators.empty(); });
+  package.op = op->name;
+  return package;
 }
 
 std::string variant_text(const KernelPackage& package, const KernelVariant& variant) {

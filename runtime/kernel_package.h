@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "sharding/kernel_ops.h"
+
 namespace tp {
 
 // What a variant is for, or what an operation is: numbers in the shortest form ("1e-05"), words as they are.
@@ -13,13 +15,6 @@ using KernelMatch = std::map<std::string, std::string>;
 
 // A number as KernelMatch holds it.
 std::string match_number(double value);
-
-// An operation of ops.h that a kernel may replace, and the parameters that tell which of its forms a variant is for.
-struct KernelOp {
-  std::string name;
-  std::vector<std::string> parameters;
-};
-const std::vector<KernelOp>& kernel_ops();
 
 struct KernelVariant {
   std::string platform;  // "tpu" or "cpu": of the plugin that runs it
@@ -30,19 +25,23 @@ struct KernelVariant {
   std::string sha256;     // of the file
 };
 
-// A directory with kernel.yaml and fragments (docs/kernels.md).
+// A directory with kernel.yaml and fragments, or with torch libraries as kernel-builder lays them out in build/, or both
+// (docs/kernels.md). One without kernel.yaml replaces the operation that has usual names of operators.
 struct KernelPackage {
   std::filesystem::path dir;
   std::string name, version, license;
   std::string op;  // that it replaces
   std::string jax;
-  int64_t mosaic = 0;       // version of Mosaic in its fragments for TPU; 0 = has none
+  int64_t mosaic = 0;      // version of Mosaic in its fragments for TPU; 0 = has none
   std::string min_libtpu;  // "0.0.42"; empty = any
   std::vector<KernelVariant> variants;
+  std::vector<std::string> builds;  // names of the directories in build/
+  std::string operator_name;        // of the operator in their library; empty: one of the usual names
 };
 
-// Reads kernel.yaml. Throws Error with the place: what is missing, unknown or of the wrong kind, an operation or parameter
-// that does not exist (with near names), two variants for the same thing or with the same symbol.
+// Reads kernel.yaml, or the metadata.json of a build where there is none. Throws Error with the place: what is missing, unknown
+// or of the wrong kind, an operation or parameter that does not exist (with near names), two variants for the same thing or
+// with the same symbol.
 KernelPackage read_kernel_package(const std::filesystem::path& dir);
 
 // The variant's text, after a look at its digest, its functions and its signature. Throws Error.

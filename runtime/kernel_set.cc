@@ -45,8 +45,8 @@ const ChosenKernel* KernelSet::find(const std::string& op, const KernelMatch& ma
   if (found != entry.kernels.end()) return &found->second;
   if (entry.built_in) return nullptr;
   throw Error((entry.package / "kernel.yaml").string(), "has no variant for " + platform_ + " of " + op + " " + shown(match),
-              "export one, or allow the built-in operation in a plan: kernels: {" + op + ": {kernel: " + entry.package.string() +
-                  ", fallback: builtin}}");
+              "export one, or allow the built-in operation in a plan: kernels: {" + op +
+                  ": {kernel: " + entry.package.string() + ", fallback: builtin}}");
 }
 
 }  // namespace tp

@@ -29,6 +29,8 @@ class KernelSet {
 
   bool empty() const { return by_op_.empty(); }
   const std::vector<KernelPackage>& packages() const { return packages_; }
+  // Whether a package is there for the operation.
+  bool replaces(const std::string& op) const { return by_op_.contains(op); }
   // The kernel whose variant is for exactly this, nullptr for the built-in operation. Throws Error where none fits and the
   // source's fallback says so, telling what would have been needed.
   const ChosenKernel* find(const std::string& op, const KernelMatch& match) const;

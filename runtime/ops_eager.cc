@@ -10,6 +10,7 @@
 #include "runtime/eager_experts.h"
 #include "runtime/float_convert.h"
 #include "runtime/moe_routing.h"
+#include "runtime/norm_form.h"
 #include "runtime/stored_blocks.h"
 
 namespace tp {
@@ -32,11 +33,13 @@ void copy_columns(const EagerValue& from, int64_t from_begin, int64_t count, con
 }  // namespace
 
 EagerOps::EagerOps(const ModelConfig& config, const ParameterTable& table, const Weights& weights,
-                   std::vector<cpu::LayerCache> cache, const cpu::Context& context, Communicator& communicator)
+                   std::vector<cpu::LayerCache> cache, const cpu::Context& context, Communicator& communicator,
+                   EagerKernels& kernels)
     : config_(config),
       table_(table),
       weights_(weights),
       communicator_(communicator),
+      kernels_(kernels),
       context_(context),
       dtype_(weights.dtype()),
       cache_(std::move(cache)),
@@ -137,6 +140,8 @@ Value EagerOps::linear_partial(const Value& x, ParamId weight) {
 Value EagerOps::norm(const Value& x, ParamId weight, ParamId bias, NormKind kind, double eps, int64_t group) {
   const EagerValue& from = eager(x);
   const int64_t size = group == 0 ? from.features : group;
+  if (!kernels_.empty() && kernels_.takes_norm(norm_form(table_, weight, bias, kind, size)))
+    return kernels_.norm(from, size, weights_.data(weight), eps);
   const bool per_feature = weight != kNoParam && table_.at(weight).elements() != size;
   auto out = fresh(from.lines, from.features);
   cpu::norm_rows(from.rows, from.lines, from.features, size, kind, static_cast<float>(eps),

@@ -5,6 +5,7 @@
 #include "runtime/collectives.h"
 #include "runtime/cpu/attention.h"
 #include "runtime/cpu/row_ops.h"
+#include "runtime/eager_kernels.h"
 #include "runtime/eager_value.h"
 #include "runtime/engine.h"
 #include "runtime/ops.h"
@@ -18,7 +19,7 @@ class EagerOps : public Ops {
  public:
   // The arguments must outlive it. `weights` are packed, `cache` holds one entry per layer.
   EagerOps(const ModelConfig& config, const ParameterTable& table, const Weights& weights, std::vector<cpu::LayerCache> cache,
-           const cpu::Context& context, Communicator& communicator);
+           const cpu::Context& context, Communicator& communicator, EagerKernels& kernels);
 
   // Every op until the next call works on this batch.
   void begin(const Batch& batch);
@@ -63,6 +64,7 @@ class EagerOps : public Ops {
   const ParameterTable& table_;
   const Weights& weights_;
   Communicator& communicator_;
+  EagerKernels& kernels_;
   cpu::Context context_;
   DType dtype_;
   std::vector<cpu::LayerCache> cache_;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "runtime/norm_form.h"
 #include "sharding/error.h"
 
 namespace tp {
@@ -25,6 +26,12 @@ StableHloOps::StableHloOps(const ModelConfig& config, const ParameterTable& tabl
                            DType dtype, const HloShape& shape, int tp_size, const KernelSet& kernels)
     : config_(config), table_(table), storage_(storage), dtype_(dtype), shape_(shape), hlo_(tp_size), kernels_(kernels) {}
 
+const ChosenKernel* StableHloOps::kernel_for(const std::string& op, const KernelMatch& match) {
+  const ChosenKernel* kernel = kernels_.find(op, match);
+  if (kernel == nullptr && kernels_.replaces(op)) ++kernel_calls_[op][kBuiltIn];
+  return kernel;
+}
+
 Hlo StableHloOps::call_kernel(const ChosenKernel& kernel, const std::string& op, const std::vector<Hlo>& operands,
                               const HloType& result) {
   std::string types;
@@ -34,7 +41,7 @@ Hlo StableHloOps::call_kernel(const ChosenKernel& kernel, const std::string& op,
     throw Error(kernel.package, "@" + kernel.symbol + " is " + kernel.signature + ", " + op + " needs " + signature,
                 "export it again with the operands that docs/kernels.md lists");
   }
-  ++kernel_calls_[kernel.package];
+  ++kernel_calls_[op][kernel.package];
   return hlo_.call(kernel.symbol, kernel.text, operands, result);
 }
 
@@ -107,15 +114,11 @@ Value StableHloOps::norm(const Value& x, ParamId weight, ParamId bias, NormKind 
   const std::vector<int64_t> whole = hlo(x).type.dims;
   const int64_t size = group == 0 ? whole[2] : group;
   const int64_t tokens = whole[0] * whole[1] * whole[2] / size;
-  // A weight of its own for each group, or a bias, makes it another operation.
-  const bool plain =
-      weight != kNoParam && bias == kNoParam && table_.at(weight).elements() == size && kind != NormKind::kLayerNormOnePlus;
-  const char* form = kind == NormKind::kLayerNorm ? "layer" : kind == NormKind::kRmsOnePlus ? "rms_one_plus" : "rms";
-  const ChosenKernel* kernel = kernels_.find("norm", {{"kind", plain ? form : std::string(form) + " of another form"},
-                                                      {"tokens", std::to_string(tokens)},
-                                                      {"size", std::to_string(size)},
-                                                      {"dtype", std::string(torch_name(dtype_))},
-                                                      {"eps", match_number(eps)}});
+  const ChosenKernel* kernel = kernel_for("norm", {{"kind", norm_form(table_, weight, bias, kind, size)},
+                                                   {"tokens", std::to_string(tokens)},
+                                                   {"size", std::to_string(size)},
+                                                   {"dtype", std::string(torch_name(dtype_))},
+                                                   {"eps", match_number(eps)}});
   if (kernel != nullptr) {
     const Hlo rows = hlo_.reshape(hlo(x), {tokens, size});
     return make(hlo_.reshape(call_kernel(*kernel, "norm", {rows, hlo_.reshape(parameter(weight), {size})}, rows.type), whole));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/hlo_builder.h"
+#include "runtime/kernel_calls.h"
 #include "runtime/kernel_set.h"
 #include "runtime/ops.h"
 #include "runtime/parameter_table.h"
@@ -52,7 +53,7 @@ struct HloProgram {
   HloType result;                                    // result 0
   std::vector<HloInput> caches;                      // results 1, 2, …: the inputs that they replace
   std::map<std::string, HloCollective> collectives;  // of one execution
-  std::map<std::string, int64_t> kernel_calls;       // of one execution, by package
+  KernelCalls kernel_calls;                          // of one execution
 };
 
 // The model's vocabulary (ops.h), traced: every call adds operations to the text of one StableHLO program with one replica per
@@ -102,6 +103,8 @@ class StableHloOps : public Ops {
   // A float32 vector over the last dimension of a [rows, width, features] shape.
   Hlo over_features(ParamId id, const HloType& type);
   Hlo rank();
+  // The kernel that replaces `op`, nullptr when none does. Throws Error as KernelSet::find.
+  const ChosenKernel* kernel_for(const std::string& op, const KernelMatch& match);
   // Calls the kernel in the place of `op`. Throws Error when its type is not that of the operands and the result.
   Hlo call_kernel(const ChosenKernel& kernel, const std::string& op, const std::vector<Hlo>& operands, const HloType& result);
   Hlo activated(const Hlo& x, Activation activation);
@@ -135,7 +138,7 @@ class StableHloOps : public Ops {
   Hlo updated_cache(HloInput::Kind kind, int layer, const Hlo& values, int64_t heads);
   Hlo cached_rows(const Hlo& cache);
   Hlo visible(int64_t window, bool chunked);
-  const ChosenKernel* decode_kernel(const AttentionSpec& spec) const;
+  const ChosenKernel* decode_kernel(const AttentionSpec& spec);
 
   const ModelConfig& config_;
   const ParameterTable& table_;
@@ -152,7 +155,7 @@ class StableHloOps : public Ops {
   std::optional<Hlo> rank_;
   int values_ = 0;
   const KernelSet& kernels_;
-  std::map<std::string, int64_t> kernel_calls_;
+  KernelCalls kernel_calls_;
 };
 
 }  // namespace tp

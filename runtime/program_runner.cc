@@ -40,7 +40,7 @@ DeviceBuffers ProgramRunner::run(const HloProgram& program, const Batch& batch,
     first.push_back(std::move(results[d][0]));
   }
   for (const auto& [name, total] : program.collectives) communicator_.add_counts(name, total.count, total.bytes);
-  for (const auto& [name, calls] : program.kernel_calls) kernel_calls_[name] += calls;
+  add_calls(kernel_calls_, program.kernel_calls);
   return first;
 }
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -27,8 +26,8 @@ class ProgramRunner {
   // `batch` is of the program's shape; `values[i]` is what its i-th value input takes. Returns result 0.
   DeviceBuffers run(const HloProgram& program, const Batch& batch, const std::vector<const DeviceBuffers*>& values = {});
 
-  // Calls of kernels so far, by package.
-  const std::map<std::string, int64_t>& kernel_calls() const { return kernel_calls_; }
+  // So far.
+  const KernelCalls& kernel_calls() const { return kernel_calls_; }
 
  private:
   PjrtBuffer upload(const HloInput& input, const Batch& batch, size_t device) const;
@@ -38,7 +37,7 @@ class ProgramRunner {
   DeviceTensors& tensors_;
   ProgramStore& store_;
   Communicator& communicator_;
-  std::map<std::string, int64_t> kernel_calls_;
+  KernelCalls kernel_calls_;
 };
 
 }  // namespace tp

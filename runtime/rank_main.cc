@@ -2,6 +2,7 @@
 //
 //   tprun-rank                                      under mpirun or srun --mpi=pmix: MPI tells who the others are
 //   tprun-rank HOST PORT RANK WORLD_SIZE SECONDS    one tprun per host: the ranks meet at rank 0's HOST and PORT
+//   tprun-rank --check-kernels                      no rank: sees whether torch libraries can be used (check_operators.h)
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -12,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/check_operators.h"
 #include "runtime/collectives_mpi.h"
 #include "runtime/collectives_shm.h"
 #include "runtime/job_run.h"
@@ -61,6 +63,7 @@ void print_error(int rank, const std::string& text) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc == 2 && std::string(argv[1]) == "--check-kernels") return tp::check_operators(std::cin);
   // A reader that closed its end shows as a failed write, which names the output.
   std::signal(SIGPIPE, SIG_IGN);
   std::unique_ptr<tp::Communicator> communicator;

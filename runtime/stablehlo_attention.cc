@@ -75,10 +75,10 @@ Hlo StableHloOps::visible(int64_t window, bool chunked) {
 }
 
 // The kernel of a decode step's attention; what its form does not cover, and every prefill, is built in.
-const ChosenKernel* StableHloOps::decode_kernel(const AttentionSpec& spec) const {
+const ChosenKernel* StableHloOps::decode_kernel(const AttentionSpec& spec) {
   if (shape_.width > 1 || !shape_.rows_are_slots()) return nullptr;
   const bool plain = spec.sinks == kNoParam && spec.softcap == 0.0 && spec.window == 0 && spec.v_head_dim == spec.head_dim;
-  return kernels_.find("decode_attention", {{"rows", std::to_string(shape_.rows)},
+  return kernel_for("decode_attention", {{"rows", std::to_string(shape_.rows)},
                                             {"heads", std::to_string(spec.heads_local)},
                                             {"kv_heads", std::to_string(spec.kv_heads_local)},
                                             {"head_dim", std::to_string(spec.head_dim)},

@@ -5,7 +5,7 @@ pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8>=10.40)
 pkg_check_modules(UTF8PROC REQUIRED IMPORTED_TARGET libutf8proc)
 
 tp_library(tp_text
-  SOURCES aot_request.cc aot_topology.cc bench_run.cc chat_prompt.cc chat_template.cc job.cc kernel_fragment.cc kernel_package.cc largest_logit.cc logit_rules.cc logprobs.cc prompt_overrides.cc sampler.cc sha256.cc stop_text.cc
+  SOURCES aot_request.cc aot_topology.cc bench_run.cc chat_prompt.cc chat_template.cc elf_library.cc job.cc kernel_fragment.cc kernel_package.cc largest_logit.cc logit_rules.cc logprobs.cc operator_build.cc operator_rules.cc prompt_overrides.cc sampler.cc sha256.cc stop_text.cc
     tokenizer.cc
     jinja/expression_parser.cc jinja/filters.cc jinja/list_filters.cc jinja/number_filters.cc jinja/string_methods.cc jinja/text_filters.cc jinja/text_format.cc jinja/globals.cc jinja/interpreter.cc jinja/json_text.cc jinja/letter_case.cc
     jinja/lexer.cc jinja/loop_value.cc jinja/macro_arguments.cc jinja/methods.cc jinja/operators.cc jinja/parser.cc jinja/template.cc jinja/tests.cc jinja/value.cc

@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "sharding/near_names.h"
+#include "sharding/plan_kernels.h"
 #include "sharding/plan_yaml.h"
 #include "sharding/yaml_document.h"
 
@@ -97,7 +98,8 @@ class PlanReader {
     if (key.text == "extends") return read_extends(value);
     if (key.text == "tied_weights") return read_tied(value);
     if (key.text == "uneven") return read_uneven(value);
-    if (key.text == "kernels") return;  // not about shards: plan_kernels.h reads it
+    // Not about shards: who runs the plan reads them; here they are only checked.
+    if (key.text == "kernels") return static_cast<void>(parse_plan_kernels(value, name_, problems_));
     if (key.text == "tp_plan") return read_rules(value);
     if (key.text == "weights") return read_weights(value);
     std::string fix = did_you_mean(key.text, plan_keys());

@@ -5,19 +5,32 @@
 SOURCE.py says what the kernel is:
     name, version, license, replaces   texts; `replaces` is an operation that `tprun kernels list` knows
     min_libtpu                         text, optional
-    arguments(match)                   the operation's operands as a list of jax.ShapeDtypeStruct
-    cpu(match), tpu(match)             the function of these operands for a platform
+    cpu(match), tpu(match)             the function of the operation's operands for a platform
     variants                           list of (platform, match): what to export, exactly; no shape is ever derived from another
+
+    tools/export_kernel.py HUB DIR --function NAMESPACE::NAME --replaces OPERATION --match KEY=VALUE,… [--match …]
+                           [--parameter THEIRS=OURS …]
+
+HUB is a torch-tpu build of a kernel from the Hugging Face Hub (build/torch-tpu): Python that registers JAX functions for
+torch_tpu. The function gets the operation's operands, then the parameters of its own that a match names, as keywords
+(--parameter epsilon=eps where it has another name for one).
 
 DIR gets kernel.yaml and stablehlo/PLATFORM-….mlir.
 """
+import argparse
+import base64
+import functools
 import hashlib
 import importlib.util
+import inspect
+import json
 import pathlib
 import re
 import sys
+import types
 
 import jax
+import jax.numpy as jnp
 from jax import export
 from jax._src.tpu_custom_call import _FWD_COMPAT_VERSION  # of the Mosaic that an export writes; jax has no public name for it
 from jax.interpreters import mlir
@@ -27,6 +40,22 @@ ir = mlir.ir
 jax.config.update("jax_hlo_source_file_canonicalization_regex", ".*")
 jax.config.update("jax_include_full_tracebacks_in_locations", False)
 ALLOWED_TARGETS = {"tpu": {"tpu_custom_call"}, "cpu": set()}
+
+
+def operands(op, match):
+    """The operands of an operation (docs/kernels.md), by name."""
+
+    def array(dtype, *names):
+        return jax.ShapeDtypeStruct(tuple(match[name] for name in names), jnp.dtype(dtype))
+
+    dtype = match["dtype"]
+    if op == "norm":
+        return {"x": array(dtype, "tokens", "size"), "weight": array(dtype, "size")}
+    cache = array(dtype, "rows", "kv_heads", "cache_len", "head_dim")
+    rows = array("int32", "rows")
+    if op == "decode_attention":
+        return {"q": array(dtype, "rows", "heads", "head_dim"), "k_cache": cache, "v_cache": cache, "length": rows}
+    sys.exit(f"no operation `{op}` can be replaced")
 
 
 def string(value):
@@ -78,17 +107,97 @@ def yaml_value(value):
     return repr(value) if isinstance(value, float) else str(value)
 
 
-def main():
-    source_path, directory = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
-    spec = importlib.util.spec_from_file_location("kernel_source", source_path)
+def source_kernel(path):
+    spec = importlib.util.spec_from_file_location("kernel_source", path)
     source = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(source)
+    return source
+
+
+def require_digest(build, metadata):
+    """The files are those that kernel-builder hashed."""
+    digest = metadata.get("digest") or sys.exit(f"{build}/metadata.json has no digest of the build's files")
+    files = {
+        str(path.relative_to(build)): base64.b64encode(hashlib.new(digest["algorithm"], path.read_bytes()).digest()).decode()
+        for path in sorted(build.rglob("*"))
+        if path.is_file() and "__pycache__" not in path.parts and not path.name.startswith("metadata.json")
+    }
+    for name in sorted(files.keys() | digest["files"].keys()):
+        if files.get(name) != digest["files"].get(name):
+            sys.exit(f"{build / name} is not the file that metadata.json says")
+
+
+def registered_functions(build, metadata):
+    """Imports a torch-tpu build without torch and gives the JAX functions that it registers, by name."""
+    functions = {}
+
+    def register(name, function=None, **_):
+        if function is None:
+            return functools.partial(register, name)
+        functions[name] = function
+        return function
+
+    def stand_in(name, **attributes):
+        module = sys.modules[name] = types.ModuleType(name)
+        module.__path__ = []
+        module.__dict__.update(attributes)
+        return module
+
+    layers = stand_in("torch.nn", Module=type("Module", (), {}))
+    stand_in("torch", nn=layers, Tensor=object)
+    pallas = stand_in("torch_tpu._internal.pallas", jax_op=register, custom_jax_kernel=register)
+    stand_in("torch_tpu", _internal=stand_in("torch_tpu._internal", pallas=pallas))
+    sys.dont_write_bytecode = True
+    spec = importlib.util.spec_from_file_location(metadata["id"], build / "__init__.py", submodule_search_locations=[str(build)])
+    module = sys.modules[metadata["id"]] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return functions
+
+
+def match_value(text):
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return text
+
+
+def hub_kernel(build, options):
+    """The same as a source, of a torch-tpu build."""
+    metadata = json.loads((build / "metadata.json").read_text())
+    require_digest(build, metadata)
+    functions = registered_functions(build, metadata)
+    if options.function not in functions:
+        sys.exit(f"{build} registers no `{options.function}`; it registers {', '.join(sorted(functions)) or 'nothing'}")
+    if not options.replaces or not options.match:
+        sys.exit("--replaces and --match say what the function is for")
+    names = dict(pair.split("=") for pair in options.parameter)
+    matches = [{key: match_value(value) for key, value in (pair.split("=") for pair in text.split(","))} for text in options.match]
+
+    def tpu(match):
+        function = functions[options.function]
+        own = list(inspect.signature(function).parameters)[len(operands(options.replaces, match)) :]
+        keywords = {name: match[names.get(name, name)] for name in own if names.get(name, name) in match}
+        return lambda *arguments: function(*arguments, **keywords)
+
+    return types.SimpleNamespace(
+        name=metadata["name"].replace("-", "_"),
+        version=metadata.get("version", 1),
+        license=metadata.get("license") or "unknown",
+        replaces=options.replaces,
+        tpu=tpu,
+        variants=[("tpu", match) for match in matches],
+    )
+
+
+def write_package(source, directory):
     (directory / "stablehlo").mkdir(parents=True, exist_ok=True)
     lines, mosaic = [], None
     for platform, match in source.variants:
         words = "_".join(re.sub(r"\W", "_", yaml_value(value)) for value in match.values())
         symbol = f"{source.name}_{words}"
-        text, signature = fragment(getattr(source, platform)(match), source.arguments(match), platform, symbol)
+        text, signature = fragment(getattr(source, platform)(match), list(operands(source.replaces, match).values()), platform, symbol)
         if "tpu_custom_call" in text:
             mosaic = _FWD_COMPAT_VERSION
         file = f"stablehlo/{platform}-{words}.mlir"
@@ -116,7 +225,18 @@ def main():
     (directory / "kernel.yaml").write_text("\n".join(head + ["variants:"] + lines) + "\n")
 
 
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("source", type=pathlib.Path)
+    parser.add_argument("directory", type=pathlib.Path)
+    parser.add_argument("--function")
+    parser.add_argument("--replaces")
+    parser.add_argument("--match", action="append", default=[])
+    parser.add_argument("--parameter", action="append", default=[])
+    options = parser.parse_args()
+    hub = options.source.is_dir()
+    write_package(hub_kernel(options.source, options) if hub else source_kernel(options.source), options.directory)
+
+
 if __name__ == "__main__":
-    if len(sys.argv) != 3:
-        sys.exit(__doc__)
     main()

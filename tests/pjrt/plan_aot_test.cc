@@ -107,8 +107,8 @@ TEST_F(PlanAot, WithKernelsCountsTheirCallsBesideTheBuiltIn) {
   ASSERT_EQ(run.code, 0) << run.said;
   const nlohmann::json& prefill = run.report["programs"][0];
   const nlohmann::json& decode = run.report["programs"][1];
-  EXPECT_EQ(prefill["kernels"], nlohmann::json({{"rms_norm", 65}}));
-  EXPECT_EQ(decode["kernels"], nlohmann::json({{"rms_norm", 65}, {"decode_attention", 32}}));
+  EXPECT_EQ(prefill["kernels"], nlohmann::json({{"norm", {{"rms_norm", 65}}}}));
+  EXPECT_EQ(decode["kernels"], nlohmann::json({{"norm", {{"rms_norm", 65}}}, {"decode_attention", {{"decode_attention", 32}}}}));
   for (const auto& program : run.report["programs"]) {
     EXPECT_GT(program["built_in"]["temp_bytes"], 0);
     EXPECT_GT(program["built_in"]["peak_bytes"], program["argument_bytes"]);

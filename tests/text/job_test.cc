@@ -23,7 +23,7 @@ Job full_job() {
   job.compile_cache = "/cache";
   job.dump_hlo = "/hlo";
   job.disable_compile = true;
-  job.kernels = {{"/k", true}};
+  job.kernels = {{"/k", true, "rms_norm"}};
   job.threads = 3;
   job.timeout_s = 1.5;
   job.prompts = {{{1, 2, 3}, "h\u00e9\n", 7}, {{}, "", std::nullopt}};
@@ -64,10 +64,10 @@ Job full_job() {
 }
 
 constexpr char kFullJob[] =
-    R"({"job_version":5,"command":"generate","model_dir":"/models/a b","plan":{"plan":"my.yaml",)"
+    R"({"job_version":6,"command":"generate","model_dir":"/models/a b","plan":{"plan":"my.yaml",)"
     R"("overrides":["layers.*.mlp.up_proj=replicated"],"tied":1},"plans_dir":"/plans","tokenizer":"/models/tokenizer.json",)"
     R"("dtype":"bfloat16","weights":"int8","load_format":"copy","device":"tpu","pjrt_plugin":"/lib/libtpu.so",)"
-    R"("compile_cache":"/cache","dump_hlo":"/hlo","disable_compile":true,"kernels":[{"package":"/k","built_in":true}],"threads":3,"timeout_s":1.5,)"
+    R"("compile_cache":"/cache","dump_hlo":"/hlo","disable_compile":true,"kernels":[{"package":"/k","built_in":true,"operator":"rms_norm"}],"threads":3,"timeout_s":1.5,)"
     R"("prompts":[{"ids":[1,2,3],"text":"hé\n","max_new_tokens":7,"options":{"sampling":{"do_sample":false,"temperature":1.0,)"
     R"("top_k":0,"top_p":1.0,"min_p":0.0,"repetition_penalty":1.0,"presence_penalty":0.0,"frequency_penalty":0.0,)"
     R"("no_repeat_ngram_size":0,"logit_bias":[[5,-1.5]],"seed":0},"stop":[],"ignore_eos":false,"top_logprobs":3},"index":4,)"
@@ -110,7 +110,7 @@ TEST(Job, RefusesAnotherVersion) {
   } catch (const Error& e) {
     EXPECT_EQ(e.text(), "job: version 99 of the job is not 5\n  fix: tprun and tprun-rank must come from the same build");
   }
-  EXPECT_THROW(job_from_json(R"({"job_version":5})"), Error);
+  EXPECT_THROW(job_from_json(R"({"job_version":6})"), Error);
   EXPECT_THROW(job_from_json(""), Error);
   EXPECT_THROW(job_from_json("[1"), Error);
 }

@@ -14,13 +14,6 @@ replaces = "decode_attention"
 min_libtpu = "0.0.42"
 
 
-def arguments(match):
-    dtype = jnp.dtype(match["dtype"])
-    cache = jax.ShapeDtypeStruct((match["rows"], match["kv_heads"], match["cache_len"], match["head_dim"]), dtype)
-    q = jax.ShapeDtypeStruct((match["rows"], match["heads"], match["head_dim"]), dtype)
-    return [q, cache, cache, jax.ShapeDtypeStruct((match["rows"],), jnp.int32)]
-
-
 def attend(q, k, v, length, scale):
     """q [group, head_dim], k and v [cache_len, head_dim], a number of visible positions -> float32 [group, head_dim]"""
     scores = jax.lax.dot_general(q, k, (((1,), (1,)), ((), ())), preferred_element_type=jnp.float32) * scale

@@ -11,11 +11,6 @@ replaces = "norm"
 min_libtpu = "0.0.42"
 
 
-def arguments(match):
-    dtype = jnp.dtype(match["dtype"])
-    return [jax.ShapeDtypeStruct((match["tokens"], match["size"]), dtype), jax.ShapeDtypeStruct((match["size"],), dtype)]
-
-
 def normalized(x, weight, eps):
     x = x.astype(jnp.float32)
     scale = jax.lax.rsqrt(jnp.mean(x * x, axis=-1, keepdims=True) + eps)
