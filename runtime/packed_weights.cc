@@ -100,16 +100,16 @@ bool is_quantized(const PlacedBlock& block) {
 }
 
 cpu::PackedLinear kept(const ProductShape& shape, const std::vector<PlacedBlock>& placed, const std::vector<MappedFile>& files,
-                       cpu::ThreadPool& pool) {
+                       cpu::ThreadPool& pool, cpu::HugePages& pages) {
   std::vector<QuantizedSource> sources;
   for (const PlacedBlock& block : placed) sources.push_back({block.stored, block.packed.out_begin, block.packed.in_begin});
-  return kept_product(shape.out, shape.in, shape.kind, sources, files, pool);
+  return kept_product(shape.out, shape.in, shape.kind, sources, files, pool, pages);
 }
 
 cpu::PackedLinear make_product(const ProductShape& shape, const std::vector<PlacedBlock>& placed,
-                               const std::vector<MappedFile>& files, cpu::ThreadPool& pool) {
+                               const std::vector<MappedFile>& files, cpu::ThreadPool& pool, cpu::HugePages& pages) {
   const bool quantized = std::any_of(placed.begin(), placed.end(), is_quantized);
-  if (shape.kind != WeightKind::kStored && quantized) return kept(shape, placed, files, pool);
+  if (shape.kind != WeightKind::kStored && quantized) return kept(shape, placed, files, pool, pages);
   std::vector<cpu::WeightBlock> blocks;
   std::vector<std::vector<float>> numbers;  // of blocks that are widened
   for (const PlacedBlock& block : placed) {
@@ -118,18 +118,18 @@ cpu::PackedLinear make_product(const ProductShape& shape, const std::vector<Plac
     numbers.push_back(widened(*block.stored, files, pool));
     blocks.back().source = {reinterpret_cast<const std::byte*>(numbers.back().data()), DType::kF32, block.stored->columns};
   }
-  if (shape.kind == WeightKind::kStored) return {shape.out, shape.in, shape.dtype, blocks, pool};
+  if (shape.kind == WeightKind::kStored) return {shape.out, shape.in, shape.dtype, blocks, pool, &pages};
   std::vector<uint16_t> scales;
   if (shape.kind == WeightKind::kInt8) scales = int8_scales(shape.out, placed, pool);
-  return cpu::PackedLinear::quantized(shape.out, shape.in, packed_format(shape.kind), blocks, scales, pool);
+  return cpu::PackedLinear::quantized(shape.out, shape.in, packed_format(shape.kind), blocks, scales, pool, &pages);
 }
 
 // The error of a product says what cannot be quantized, the parameter says where.
 cpu::PackedLinear make_named_product(const Parameter& parameter, const ProductShape& shape,
                                      const std::vector<PlacedBlock>& placed, const std::vector<MappedFile>& files,
-                                     cpu::ThreadPool& pool) {
+                                     cpu::ThreadPool& pool, cpu::HugePages& pages) {
   try {
-    return make_product(shape, placed, files, pool);
+    return make_product(shape, placed, files, pool, pages);
   } catch (const Error& error) {
     throw Error(error.where().empty() ? parameter.name() : error.where(), error.message(), error.fix());
   }
@@ -163,7 +163,7 @@ PackedWeights PackedWeights::pack(const ParameterTable& table, const Checkpoint&
     const Parameter& one = table.at(joined.ids[0]);
     const int64_t in = extents(one.shape()).columns;
     for (const auto& blocks : products)
-      weights.products_.push_back(make_named_product(one, {out, in, dtype, one.kind}, blocks, files, pool));
+      weights.products_.push_back(make_named_product(one, {out, in, dtype, one.kind}, blocks, files, pool, weights.pages_));
     for_each_range(joined, files, [](const FileRange& range) { range.file.release(range.offset, range.size); });
     if (packed) packed(joined.ids);
   }

@@ -32,6 +32,7 @@ class PackedWeights {
   };
 
   std::vector<Place> places_;  // by ParamId
+  cpu::HugePages pages_;       // of all products
   std::vector<cpu::PackedLinear> products_;
 };
 

@@ -105,7 +105,7 @@ cpu::WeightFormat packed_format(WeightKind kind) {
 }
 
 cpu::PackedLinear kept_product(int64_t out, int64_t in, WeightKind kind, const std::vector<QuantizedSource>& sources,
-                               const std::vector<MappedFile>& files, cpu::ThreadPool& pool) {
+                               const std::vector<MappedFile>& files, cpu::ThreadPool& pool, cpu::HugePages& pages) {
   const cpu::WeightFormat format = packed_format(kind);
   const cpu::ScaleFormat scales = sources.empty() ? cpu::ScaleFormat{} : scale_format(kind, sources);
   std::vector<BlockReader> readers;
@@ -118,7 +118,7 @@ cpu::PackedLinear kept_product(int64_t out, int64_t in, WeightKind kind, const s
     });
     blocks.push_back(readers[i].placed(sources[i].out_begin, sources[i].in_begin));
   }
-  return {out, in, format, blocks, pool, scales};
+  return {out, in, format, blocks, pool, scales, &pages};
 }
 
 std::vector<float> widened(const StoredBlock& block, const std::vector<MappedFile>& files, cpu::ThreadPool& pool) {

@@ -19,9 +19,9 @@ struct QuantizedSource {
 };
 
 // The product [out, in] of blocks that are all kept as `kind` (kept_kind): the stored integers, scales and zero points as they
-// are, in the kernels' order. Throws Error where the scales are of two dtypes.
+// are, in the kernels' order, in `pages`, which must outlive it. Throws Error where the scales are of two dtypes.
 cpu::PackedLinear kept_product(int64_t out, int64_t in, WeightKind kind, const std::vector<QuantizedSource>& sources,
-                               const std::vector<MappedFile>& files, cpu::ThreadPool& pool);
+                               const std::vector<MappedFile>& files, cpu::ThreadPool& pool, cpu::HugePages& pages);
 
 // The numbers of a block [rows, columns] in float32. Throws Error for a number that is not finite.
 std::vector<float> widened(const StoredBlock& block, const std::vector<MappedFile>& files, cpu::ThreadPool& pool);

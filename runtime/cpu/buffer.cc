@@ -33,15 +33,24 @@ Buffer::Buffer(int64_t size_bytes) : size_bytes_(size_bytes) {
 }
 
 Buffer::~Buffer() {
-  std::free(data_);
+  if (owned_) std::free(data_);
+}
+
+Buffer Buffer::view(std::byte* data, int64_t size_bytes) {
+  Buffer buffer;
+  buffer.data_ = data;
+  buffer.size_bytes_ = size_bytes;
+  buffer.owned_ = false;
+  return buffer;
 }
 
 Buffer::Buffer(Buffer&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), size_bytes_(std::exchange(other.size_bytes_, 0)) {}
+    : data_(std::exchange(other.data_, nullptr)), size_bytes_(std::exchange(other.size_bytes_, 0)), owned_(other.owned_) {}
 
 Buffer& Buffer::operator=(Buffer&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(size_bytes_, other.size_bytes_);
+  std::swap(owned_, other.owned_);
   return *this;
 }
 

@@ -20,12 +20,16 @@ class Buffer {
   const std::byte* data() const { return data_; }
   int64_t size_bytes() const { return size_bytes_; }
 
+  // Memory that somebody else owns (huge_pages.h) and that must outlive the buffer.
+  static Buffer view(std::byte* data, int64_t size_bytes);
+
   // Makes room for at least `size_bytes`; what it held is lost.
   void reserve(int64_t size_bytes);
 
  private:
   std::byte* data_ = nullptr;
   int64_t size_bytes_ = 0;
+  bool owned_ = true;
 };
 
 }  // namespace tp::cpu

@@ -52,14 +52,16 @@ struct PackedLinear::Call {
   int64_t tiles_per_block = 1, panels_per_task = 1, groups = 1;
 };
 
-PackedLinear::PackedLinear(int64_t out, int64_t in, WeightFormat format)
+PackedLinear::PackedLinear(int64_t out, int64_t in, WeightFormat format, HugePages* pages)
     : out_(out), in_(in), in_padded_(round_up(in, std::max(kInAlign, group_size(format)))), format_(format) {
   panel_bytes_ = in_padded_ * kPanel * bits(format_) / 8;
-  weights_ = Buffer(panels() * panel_bytes_);
+  const int64_t size_bytes = panels() * panel_bytes_;
+  weights_ = pages != nullptr ? pages->take(size_bytes) : Buffer(size_bytes);
 }
 
-PackedLinear::PackedLinear(int64_t out, int64_t in, DType dtype, const std::vector<WeightBlock>& blocks, ThreadPool& pool)
-    : PackedLinear(out, in, format_of(dtype)) {
+PackedLinear::PackedLinear(int64_t out, int64_t in, DType dtype, const std::vector<WeightBlock>& blocks, ThreadPool& pool,
+                           HugePages* pages)
+    : PackedLinear(out, in, format_of(dtype), pages) {
   pool.parallel_for(panels(), [&](int64_t panel) {
     std::byte* target = weights_.data() + panel * panel_bytes_;
     int64_t covered = 0;

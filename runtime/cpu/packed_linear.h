@@ -5,6 +5,7 @@
 
 #include "runtime/cpu/buffer.h"
 #include "runtime/cpu/context.h"
+#include "runtime/cpu/huge_pages.h"
 #include "runtime/cpu/rows.h"
 #include "runtime/cpu/weight_format.h"
 
@@ -45,17 +46,19 @@ class PackedLinear {
  public:
   PackedLinear() = default;
   // `dtype` (kF32, kBF16 or kF16) is the packed format; sources of another one are converted, what no block covers is zero. The
-  // threads of `pool` pack straight from the sources, each byte is read once.
-  PackedLinear(int64_t out, int64_t in, DType dtype, const std::vector<WeightBlock>& blocks, ThreadPool& pool);
+  // threads of `pool` pack straight from the sources, each byte is read once. The weight lies in `pages`, which must outlive
+  // it, or (nullptr) in memory of its own.
+  PackedLinear(int64_t out, int64_t in, DType dtype, const std::vector<WeightBlock>& blocks, ThreadPool& pool,
+               HugePages* pages = nullptr);
 
   // kInt8 or kInt4*, from integers that are stored.
   PackedLinear(int64_t out, int64_t in, WeightFormat format, const std::vector<QuantizedBlock>& blocks, ThreadPool& pool,
-               ScaleFormat scales = {});
+               ScaleFormat scales = {}, HugePages* pages = nullptr);
   // Quantizes while packing; blocks as above, their inputs on boundaries of 8 and of groups. kInt8 takes the scales of the
   // outputs [out] in bfloat16 (int8_scale: of whole rows, also where this rank holds a part of their inputs), kInt4* finds its
   // own. Throws Error for weights that are not finite.
   static PackedLinear quantized(int64_t out, int64_t in, WeightFormat format, const std::vector<WeightBlock>& blocks,
-                                const std::vector<uint16_t>& int8_scales, ThreadPool& pool);
+                                const std::vector<uint16_t>& int8_scales, ThreadPool& pool, HugePages* pages = nullptr);
 
   int64_t out() const { return out_; }
   int64_t in() const { return in_; }
@@ -72,7 +75,7 @@ class PackedLinear {
  private:
   struct Call;
 
-  PackedLinear(int64_t out, int64_t in, WeightFormat format);
+  PackedLinear(int64_t out, int64_t in, WeightFormat format, HugePages* pages);
   // Zeros of an integer format for a panel, and a block's part of it.
   void clear_quantized(int64_t panel);
   void pack_quantized(const QuantizedBlock& block, int64_t panel);

@@ -46,14 +46,16 @@ void PackedLinear::pack_quantized(const QuantizedBlock& block, int64_t panel) {
 }
 
 PackedLinear::PackedLinear(int64_t out, int64_t in, WeightFormat format, const std::vector<QuantizedBlock>& blocks,
-                           ThreadPool& pool, ScaleFormat scales)
-    : PackedLinear(out, in, format) {
+                           ThreadPool& pool, ScaleFormat scales, HugePages* pages)
+    : PackedLinear(out, in, format, pages) {
   scale_format_ = scales;
   if (group_size(format_) == 0) {
     scale_.resize(static_cast<size_t>(panels() * kPanel));
   } else {
-    scales_ = Buffer(panels() * in_padded_ / group_size(format_) * kPanel * 2);
-    if (scales.zeros) zeros_ = Buffer(scales_.size_bytes());
+    const int64_t size_bytes = panels() * in_padded_ / group_size(format_) * kPanel * 2;
+    const auto memory = [&] { return pages != nullptr ? pages->take(size_bytes) : Buffer(size_bytes); };
+    scales_ = memory();
+    if (scales.zeros) zeros_ = memory();
   }
   pool.parallel_for(panels(), [&](int64_t panel) {
     clear_quantized(panel);
@@ -62,8 +64,8 @@ PackedLinear::PackedLinear(int64_t out, int64_t in, WeightFormat format, const s
 }
 
 PackedLinear PackedLinear::quantized(int64_t out, int64_t in, WeightFormat format, const std::vector<WeightBlock>& blocks,
-                                     const std::vector<uint16_t>& int8_scales, ThreadPool& pool) {
-  PackedLinear linear(out, in, format, std::vector<QuantizedBlock>{}, pool);
+                                     const std::vector<uint16_t>& int8_scales, ThreadPool& pool, HugePages* pages) {
+  PackedLinear linear(out, in, format, std::vector<QuantizedBlock>{}, pool, {}, pages);
   std::atomic<bool> finite = true;
   pool.parallel_for(linear.panels(), [&](int64_t panel) {
     std::vector<std::byte> q(static_cast<size_t>(quantized_row_bytes(format, linear.in_padded_) * kPanel));
