@@ -8,13 +8,51 @@
 namespace tp::cpu {
 namespace {
 
+using Words = uint32_t __attribute__((vector_size(16)));
+
+Words load(const std::byte* from) {
+  Words words;
+  std::memcpy(&words, from, sizeof(words));
+  return words;
+}
+
+// Four words of each of four rows to four columns.
+void transpose_words(const std::byte* source, int64_t stride_bytes, std::byte* target) {
+  const Words a = load(source), b = load(source + stride_bytes), c = load(source + 2 * stride_bytes),
+              d = load(source + 3 * stride_bytes);
+  const Words ab_low = __builtin_shufflevector(a, b, 0, 4, 1, 5), ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+  const Words cd_low = __builtin_shufflevector(c, d, 0, 4, 1, 5), cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+  const Words columns[4] = {
+      __builtin_shufflevector(ab_low, cd_low, 0, 1, 4, 5), __builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7),
+      __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5), __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7)};
+  for (int64_t i = 0; i < 4; ++i) std::memcpy(target + i * kPanel * 4, &columns[i], sizeof(Words));
+}
+
+// Whole panels of words, one cache line of each row at a time: rows are often a power of two apart, so that the lines of all 16
+// together would throw each other out of the first cache. Returns the units done.
+int64_t interleave_lines(const std::byte* source, int64_t stride_bytes, int64_t units, std::byte* target) {
+  constexpr int64_t kLineUnits = 16, kAhead = 512;
+  const int64_t lines = units / kLineUnits;
+  for (int64_t line = 0; line < lines; ++line) {
+    const std::byte* from = source + line * 64;
+    std::byte* to = target + line * kLineUnits * kPanel * 4;
+    for (int64_t r = 0; r < kPanel; r += 4) {
+      for (int64_t i = 0; i < 4; ++i) __builtin_prefetch(from + (r + i) * stride_bytes + kAhead);
+      for (int64_t u = 0; u < kLineUnits; u += 4)
+        transpose_words(from + r * stride_bytes + u * 4, stride_bytes, to + (u * kPanel + r) * 4);
+    }
+  }
+  return lines * kLineUnits;
+}
+
 // Moves `units` units of T from each of `rows` strided rows to [unit][kPanel], beginning at column `out_begin`.
 template <class T>
 void interleave(const std::byte* source, int64_t stride_bytes, int64_t rows, int64_t units, int64_t out_begin,
                 std::byte* target) {
+  const int64_t done = sizeof(T) == 4 && rows == kPanel ? interleave_lines(source, stride_bytes, units, target) : 0;
   T* out = reinterpret_cast<T*>(target) + out_begin;
   if (rows == kPanel) {  // a fixed length, so that the inner loop is unrolled
-    for (int64_t u = 0; u < units; ++u) {
+    for (int64_t u = done; u < units; ++u) {
       for (int64_t r = 0; r < kPanel; ++r)
         std::memcpy(out + u * kPanel + r, source + r * stride_bytes + u * int64_t{sizeof(T)}, sizeof(T));
     }
