@@ -10,7 +10,7 @@ namespace tp::cpu {
 namespace {
 
 // Rows whose activations (for one block of inputs) stay in the second cache while a group of panels passes.
-constexpr int64_t kRowBlock = 96;
+constexpr int64_t kRowBlock = 192;
 // Panels that share such a block of rows, and the most that one task takes otherwise.
 constexpr int64_t kPanelGroup = 8;
 
