@@ -10,6 +10,7 @@
 #include "runtime/output_file.h"
 #include "runtime/process_memory.h"
 #include "runtime/step_cost.h"
+#include "sharding/checkpoint.h"
 
 namespace tp {
 namespace {
@@ -84,6 +85,7 @@ class Bench {
     GenerateResult result =
         generate_random(1, std::min(kWarmUpPrompt, job_.bench_prompts[0]), std::min(kWarmUpNew, job_.bench_new));
     if (result.stop_signal != 0) return result.stop_signal;
+    copy_bytes_per_s_ = measure_copying(open_checkpoint(job_.model_dir).files.at(0), pool_, communicator_);
     std::vector<BenchRun> runs;
     for (const int64_t prompt : job_.bench_prompts) {
       for (const int64_t batch : job_.bench_batches) {
@@ -119,6 +121,8 @@ class Bench {
     run.collective_us_per_token = 1e6 * rate(collectives.shared_s, static_cast<double>(times.decode_tokens));
     run.anonymous_bytes = total(anonymous_bytes(), communicator_);
     run.load_s = static_cast<double>(communicator_.max(static_cast<int64_t>(model_.load_s * 1e6))) / 1e6;
+    run.weight_bytes = total(model_.weights.total_bytes(), communicator_);
+    run.copy_bytes_per_s = copy_bytes_per_s_;
     const MachineLimits limits = measure_limits(pool_, communicator_);
     run.read_bandwidth_bytes_per_s = limits.read_bytes_per_s;
     run.peak_flops_per_s = limits.flops_per_s;
@@ -138,6 +142,7 @@ class Bench {
   Timeline& timeline_;
   cpu::ThreadPool pool_;
   GenerateOptions options_;
+  double copy_bytes_per_s_ = 0;
 };
 
 }  // namespace

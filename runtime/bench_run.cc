@@ -43,6 +43,7 @@ const std::vector<TableRow>& table_rows() {
       {"read bandwidth, GB/s", [](const BenchRun& run) { return number(run.read_bandwidth_bytes_per_s / 1e9, 1); }},
       {"peak, GFLOP/s", [](const BenchRun& run) { return number(run.peak_flops_per_s / 1e9, 0); }},
       {"load, s", [](const BenchRun& run) { return number(run.load_s, 2); }},
+      {"  of a copy's rate, %", [](const BenchRun& run) { return number(100 * run.load_ratio(), 0); }},
       {"anonymous memory, MB", [](const BenchRun& run) { return number(static_cast<double>(run.anonymous_bytes) / 1e6, 0); }},
   };
   return kRows;
@@ -59,6 +60,10 @@ std::string bar(double y, double ratio, const char* color, const std::string& la
 
 double BenchRun::bandwidth_ratio() const {
   return part(static_cast<double>(bytes_per_token) * decode_tokens_per_s, read_bandwidth_bytes_per_s);
+}
+
+double BenchRun::load_ratio() const {
+  return part(part(static_cast<double>(weight_bytes), load_s), copy_bytes_per_s);
 }
 
 double BenchRun::flops_ratio() const {
@@ -84,6 +89,9 @@ std::string bench_json(const std::vector<BenchRun>& runs) {
                     {"wait_ratio", run.wait_ratio},
                     {"collective_us_per_token", run.collective_us_per_token},
                     {"load_s", run.load_s},
+                    {"weight_bytes", run.weight_bytes},
+                    {"copy_bytes_per_s", run.copy_bytes_per_s},
+                    {"load_ratio", run.load_ratio()},
                     {"anonymous_bytes", run.anonymous_bytes}});
   }
   return Json{{"runs", list}}.dump() + "\n";
@@ -109,6 +117,8 @@ std::vector<BenchRun> bench_runs(const std::string& json) {
       from.at("wait_ratio").get_to(run.wait_ratio);
       from.at("collective_us_per_token").get_to(run.collective_us_per_token);
       from.at("load_s").get_to(run.load_s);
+      from.at("weight_bytes").get_to(run.weight_bytes);
+      from.at("copy_bytes_per_s").get_to(run.copy_bytes_per_s);
       from.at("anonymous_bytes").get_to(run.anonymous_bytes);
     }
   } catch (const Json::exception& error) {

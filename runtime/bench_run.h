@@ -17,10 +17,13 @@ struct BenchRun {
   double collective_ratio = 0, wait_ratio = 0;
   double collective_us_per_token = 0;
   double load_s = 0;
+  int64_t weight_bytes = 0;     // that were loaded
+  double copy_bytes_per_s = 0;  // of the file into fresh memory
   int64_t anonymous_bytes = 0;
 
   double bandwidth_ratio() const;
   double flops_ratio() const;
+  double load_ratio() const;
 };
 
 // One object, as cli.md has it.

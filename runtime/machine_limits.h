@@ -1,5 +1,7 @@
 #pragma once
 
+#include <filesystem>
+
 #include "runtime/collectives.h"
 #include "runtime/cpu/context.h"
 
@@ -13,5 +15,9 @@ struct MachineLimits {
 
 // Collective; every rank gets the same numbers.
 MachineLimits measure_limits(cpu::ThreadPool& pool, Communicator& communicator);
+
+// Bytes per second that all ranks' threads together copy from a mapping of `file`, which is in the page cache, each rank a part
+// of it into fresh memory. Collective, as above. Throws Error for a file that cannot be mapped.
+double measure_copying(const std::filesystem::path& file, cpu::ThreadPool& pool, Communicator& communicator);
 
 }  // namespace tp

@@ -32,8 +32,9 @@ constexpr int64_t segment_bytes(int64_t world_size) {
 constexpr int64_t kSlotFloats = kSlotBytes / static_cast<int64_t>(sizeof(float));
 // Bytes up to which every rank reads all slots whole; above it each sums a part, for one more wait.
 constexpr int64_t kWholeBytes = int64_t{128} << 10;
-// A step is usually over long before; then the rank sleeps, and looks at its deadline this often.
-constexpr std::chrono::microseconds kSpinFor{30};
+// A step is usually over long before; then the rank sleeps, and looks at its deadline this often. Where ranks share cores the
+// one that is waited for may need this very core: who spins there holds up everybody (4 ranks on 2 cores: 44 us a sum, not 14).
+constexpr std::chrono::microseconds kSpinFor{30}, kSpinOnSharedCoresFor{1};
 constexpr long kSleepNs = 50'000'000;
 
 Error system_error(const std::string& what) {
@@ -161,7 +162,11 @@ bool ShmSegment::claim_failure() const {
 }
 
 ShmExchange::ShmExchange(ShmSegment segment, int rank, int world_size, double timeout_s)
-    : segment_(std::move(segment)), rank_(rank), world_size_(world_size), timeout_s_(timeout_s) {
+    : segment_(std::move(segment)),
+      rank_(rank),
+      world_size_(world_size),
+      timeout_s_(timeout_s),
+      spin_for_(world_size > sysconf(_SC_NPROCESSORS_ONLN) ? kSpinOnSharedCoresFor : kSpinFor) {
   segment_.mark(rank_).process.store(getpid());
 }
 
@@ -188,7 +193,7 @@ void ShmExchange::step(const char* operation) {
 
 void ShmExchange::wait_for(int rank, const char* operation) {
   const auto ready = [&] { return posted(rank); };
-  if (cpu::spin(ready, kSpinFor)) return;
+  if (cpu::spin(ready, spin_for_)) return;
   const auto begin = Clock::now();
   ShmSegment::Mark& theirs = segment_.mark(rank);
   while (!ready()) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -46,9 +47,9 @@ class ShmSegment {
 // the step's number, wait until all have posted it, read the slots. Slots alternate between two halves, so a step needs one
 // wait only: who writes for step s has seen everybody post s - 1, hence be done with reading s - 2.
 //
-// Waiting spins for a moment, then sleeps on a futex: ranks that oversubscribe the cores do not starve each other.
-// A wait longer than the timeout (0 = none) throws Error that names the operation and the ranks that did not come; a wait for a
-// rank whose process is gone throws at once.
+// Waiting spins for a moment, then sleeps on a futex; where there are more ranks than cores it sleeps at once, so that they do
+// not starve each other. A wait longer than the timeout (0 = none) throws Error that names the operation and the ranks that did
+// not come; a wait for a rank whose process is gone throws at once.
 class ShmExchange {
  public:
   ShmExchange(ShmSegment segment, int rank, int world_size, double timeout_s);
@@ -76,6 +77,7 @@ class ShmExchange {
   ShmSegment segment_;
   int rank_, world_size_;
   double timeout_s_;
+  std::chrono::microseconds spin_for_;
   uint32_t step_ = 0;
 };
 

@@ -1,7 +1,6 @@
 #include "runtime/cpu/machine_speed.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 
 #include "runtime/cpu/buffer.h"
@@ -13,10 +12,6 @@ namespace {
 constexpr int64_t kChunk = int64_t{1} << 18;
 // Chunks that are timed together: a millisecond or so, to find moments when nobody else disturbs.
 constexpr int64_t kPiece = 64;
-
-double seconds_since(std::chrono::steady_clock::time_point begin) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
 
 // Eight independent sums, so that the loop waits for memory alone.
 uint64_t read_chunk(const std::byte* data) {
@@ -42,24 +37,35 @@ double read_bandwidth(int64_t size_bytes, int passes, ThreadPool& pool, const Ti
   for (int pass = 0; pass < passes; ++pass) {
     for (int64_t first = 0; first + kPiece <= chunks; first += kPiece) {
       together.start();
-      const auto begin = std::chrono::steady_clock::now();
+      const auto begin = TimedTogether::Clock::now();
       pool.parallel_for(kPiece, [&](int64_t chunk) { sum.fetch_add(read_chunk(buffer.data() + (first + chunk) * kChunk)); });
-      best = std::max(best, static_cast<double>(kPiece * kChunk) / together.slowest(seconds_since(begin)));
+      best = std::max(best, static_cast<double>(kPiece * kChunk) / together.seconds_since(begin));
     }
   }
   return sum.load() == 0 ? 0 : best;
+}
+
+double copy_bandwidth(const std::byte* from, int64_t size_bytes, ThreadPool& pool, const TimedTogether& together) {
+  together.start();
+  const auto begin = TimedTogether::Clock::now();
+  Buffer fresh(size_bytes);
+  pool.parallel_for((size_bytes + kChunk - 1) / kChunk, [&](int64_t chunk) {
+    const int64_t at = chunk * kChunk;
+    std::memcpy(fresh.data() + at, from + at, static_cast<size_t>(std::min(kChunk, size_bytes - at)));
+  });
+  return static_cast<double>(size_bytes) / together.seconds_since(begin);
 }
 
 double multiply_add_peak(const Context& context, const TimedTogether& together) {
   // One tile over and over: its weights and rows stay in the first cache.
   const MatmulPath& path = *matmul_path(context.kernels.vector);
   constexpr int64_t kIn = 128;
-  constexpr int kCalls = 500;
+  constexpr int kCalls = 2000;
   const TileFn tile = path.tile(WeightFormat::kF32, path.max_rows, 1);
   double best = 1e9;
   for (int repeat = 0; repeat < 20; ++repeat) {
     together.start();
-    const auto begin = std::chrono::steady_clock::now();
+    const auto begin = TimedTogether::Clock::now();
     context.pool.parallel_for(context.pool.threads(), [&](int64_t) {
       alignas(64) float weights[kIn * kPanel] = {}, x[kIn * 16] = {}, y[16 * kPanel] = {};
       TileArgs args;
@@ -70,7 +76,7 @@ double multiply_add_peak(const Context& context, const TimedTogether& together) 
       args.y_stride = kPanel;
       for (int call = 0; call < kCalls; ++call) tile(args);
     });
-    best = std::min(best, together.slowest(seconds_since(begin)));
+    best = std::min(best, together.seconds_since(begin));
   }
   return 2.0 * kCalls * static_cast<double>(kIn * kPanel * path.max_rows * context.pool.threads()) / best;
 }

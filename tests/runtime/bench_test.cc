@@ -20,6 +20,7 @@ using BenchJson = ModelReport;
 TEST_F(BenchJson, CountsTheBytesOfAStep) {
   Job job;
   job.command = "bench";
+  job.model_dir = dir_;
   job.bench_prompts = {20};
   job.bench_new = 8;
   job.bench_json = true;
@@ -35,10 +36,11 @@ TEST_F(BenchJson, CountsTheBytesOfAStep) {
   EXPECT_THAT(keys(report), ElementsAre("runs"));
   ASSERT_EQ(report["runs"].size(), 1u);
   const Json run = report["runs"][0];
-  EXPECT_THAT(keys(run), ElementsAre("anonymous_bytes", "bandwidth_ratio", "batch", "bytes_per_token", "collective_ratio",
-                                     "collective_us_per_token", "decode_tokens_per_s", "flops_ratio", "load_s", "new",
-                                     "peak_flops_per_s", "prefill_flops_per_s", "prefill_tokens_per_s", "prompt",
-                                     "read_bandwidth_bytes_per_s", "tp_size", "wait_ratio"));
+  EXPECT_THAT(keys(run),
+              ElementsAre("anonymous_bytes", "bandwidth_ratio", "batch", "bytes_per_token", "collective_ratio",
+                          "collective_us_per_token", "copy_bytes_per_s", "decode_tokens_per_s", "flops_ratio", "load_ratio",
+                          "load_s", "new", "peak_flops_per_s", "prefill_flops_per_s", "prefill_tokens_per_s", "prompt",
+                          "read_bandwidth_bytes_per_s", "tp_size", "wait_ratio", "weight_bytes"));
   EXPECT_EQ(run["tp_size"], 2);
   EXPECT_EQ(run["prompt"], 20);
   EXPECT_EQ(run["new"], 8);
@@ -53,6 +55,10 @@ TEST_F(BenchJson, CountsTheBytesOfAStep) {
               run["bytes_per_token"].get<double>() * run["decode_tokens_per_s"].get<double>() /
                   run["read_bandwidth_bytes_per_s"].get<double>(),
               1e-9);
+  // Both ranks: the embedding and lm_head, 16 * 8 each, attention and mlp shared, 3 norms of 8 on each.
+  EXPECT_EQ(run["weight_bytes"], 4 * (64 + 64 + 256 + 144 + 2 * 24));
+  EXPECT_GT(run["copy_bytes_per_s"], 0.0);
+  EXPECT_GT(run["load_ratio"], 0.0);
   EXPECT_EQ(run["collective_ratio"], 0.0);  // this engine has none
   EXPECT_GT(run["flops_ratio"], 0.0);
 }
@@ -74,8 +80,12 @@ TEST(BenchRun, SharesALongStepAmongTheBatch) {
   run.read_bandwidth_bytes_per_s = 100000;
   run.prefill_flops_per_s = 3;
   run.peak_flops_per_s = 4;
+  run.load_s = 2;
+  run.weight_bytes = 300;
+  run.copy_bytes_per_s = 200;
   EXPECT_EQ(run.bandwidth_ratio(), 0.5);
   EXPECT_EQ(run.flops_ratio(), 0.75);
+  EXPECT_EQ(run.load_ratio(), 0.75);
   EXPECT_EQ(BenchRun{}.bandwidth_ratio(), 0.0);
   EXPECT_EQ(bench_json(bench_runs(bench_json({run, run}))), bench_json({run, run}));
   const std::string svg = bench_svg({run, run});
