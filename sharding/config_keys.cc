@@ -56,6 +56,7 @@ const std::set<std::string_view>& harmless_keys() {
       "id2label",
       "initializer_factor",
       "initializer_range",
+      "input_jitter_noise",
       "is_decoder",
       "is_llama_config",
       "keys_to_ignore_at_inference",

@@ -51,7 +51,7 @@ class Attention : public testing::TestWithParam<Case> {
   }
   AttentionRule rule() const {
     const Case& c = GetParam();
-    return {c.heads, 0.2F, c.softcap, c.window, c.sinks ? reinterpret_cast<const float*>(sinks_->bytes.data()) : nullptr};
+    return {c.heads, 0.2F, c.softcap, c.window, false, c.sinks ? reinterpret_cast<const float*>(sinks_->bytes.data()) : nullptr};
   }
 
   std::vector<float> run(const Context& context) const {

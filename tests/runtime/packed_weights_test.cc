@@ -19,7 +19,7 @@ using Floats = std::vector<float>;
 class PackedWeightsTest : public WrittenFiles {
  protected:
   Weights load(const ParameterTable& table, DType dtype, LinearLayout layout) const {
-    return Weights::load(table, open_checkpoint(dir_), dtype, {layout, WeightKind::kStored, true, 2, {}});
+    return Weights::load(table, open_checkpoint(dir_), dtype, {layout, true, 2, {}});
   }
 
   // The rows of a parameter, found by multiplying with one input after the other.

@@ -27,7 +27,7 @@ class WeightsTest : public WrittenFiles {
  protected:
   Weights load(const ParameterTable& table, DType dtype, bool in_place = true, int threads = 1) const {
     return Weights::load(table, open_checkpoint(dir_), dtype,
-                         {LinearLayout::kStored, WeightKind::kStored, in_place, threads, {}});
+                         {LinearLayout::kStored, in_place, threads, {}});
   }
 
   static Floats values(const ParameterTable& table, const Weights& weights, ParamId id) {

@@ -7,6 +7,7 @@
 #include "sharding/plan_check.h"
 #include "sharding/plan_suggest.h"
 #include "sharding/plan_yaml.h"
+#include "tests/sharding/made_config.h"
 
 namespace tp {
 namespace {
@@ -94,6 +95,50 @@ TEST(ModelPlans, AutoSaysWhatItChose) {
               ::testing::ElementsAre("--plan auto: suggested plan of llama (the rules of the default plan)"));
   EXPECT_THAT(load_or_suggest_plan(request, llama70b(), kPlans, 3, true).notes,
               ::testing::ElementsAre("--plan auto: suggested plan of llama (uneven: allow)"));
+}
+
+// What the check says of a model on two chips under overrides: "" or all problems.
+std::string verdict(const ModelConfig& config, const std::vector<std::string>& overrides) {
+  try {
+    const Plan plan = load_plan({.overrides = overrides}, config, kPlans);
+    require_valid_plan(resolve_plan(plan, config, 2), config, /*lm_head_stored=*/true);
+  } catch (const Error& error) {
+    return error.text();
+  }
+  return "";
+}
+
+TEST(ModelPlans, SinksFollowTheHeadsWhateverTheDefaultPlanSaysOfThem) {
+  const ModelConfig config = config_of("granite_swa", R"({"tie_word_embeddings": false})");
+  std::vector<std::string> whole;
+  for (const char* name : {"q_proj", "k_proj", "v_proj", "o_proj"})
+    whole.push_back("layers.*.self_attn." + std::string(name) + "=replicated");
+  for (const auto& [overrides, style] : {std::pair(std::vector<std::string>{}, Style::kColwise), {whole, Style::kReplicated}}) {
+    EXPECT_EQ(verdict(config, overrides), "");
+    const ResolvedPlan plan = resolve_plan(load_plan({.overrides = overrides}, config, kPlans), config, 2);
+    for (const PlannedModule& planned : plan.modules) {
+      if (planned.module.role == Role::kSinks) {
+        EXPECT_EQ(planned.style, style);
+      }
+    }
+  }
+  EXPECT_EQ(verdict(config_of("gpt_oss", R"({"num_local_experts": 4})"), {"layers.*.self_attn=local_params"}), "");
+  EXPECT_EQ(verdict(config_of("llama"), {"layers.*.self_attn.q_proj=local_params"}),
+            "--override layers.*.self_attn.q_proj=local_params: layers.*.self_attn.q_proj: `local_params` is for a module with "
+            "bare parameters of its heads, such as attention sinks\n  fix: remove the rule");
+}
+
+TEST(ModelPlans, ExpertsThatAreStoredInOutAreCutByFeatures) {
+  const ModelConfig config = config_of("llama4_text", "{}");
+  EXPECT_EQ(verdict(config, {}), "");
+  EXPECT_EQ(verdict(config, {"layers.*.feed_forward.experts.gate_up_proj=packed_colwise"}),
+            "--override layers.*.feed_forward.experts.gate_up_proj=packed_colwise: layers.*.feed_forward.experts.gate_up_proj: "
+            "`packed_colwise` is not for the weights of experts that are stored [in, out]\n"
+            "  fix: use `packed_rowwise` or `grouped_gemm`");
+  EXPECT_EQ(
+      verdict(config_of("llama"), {"layers.*.mlp.down_proj=packed_rowwise"}),
+      "--override layers.*.mlp.down_proj=packed_rowwise: layers.*.mlp.down_proj: `packed_rowwise` is for experts that are "
+      "stored [in, out]; this weight is not fused along its input\n  fix: use `rowwise`");
 }
 
 }  // namespace

@@ -200,8 +200,9 @@ TEST_F(PlanYaml, RefusesUnknownNamesWithNearOnes) {
   EXPECT_EQ(
       message("tp_plan:\n  lm_head: x\n"),
       "my.yaml:2:12: unknown style `x`\n  fix: the styles are `replicated`, `replicated_with_grad_allreduce`, `replicate`, "
-      "`colwise`, `colwise_gather_output`, `rowwise`, `rowwise_split_input`, `packed_colwise`, `embedding_rowwise`, "
-      "`embedding_colwise`, `kv_replicated`, `mla_kv_a_proj`, `moe_tp_experts`, `grouped_gemm`, `ep_dispatch_experts`");
+      "`colwise`, `colwise_gather_output`, `rowwise`, `rowwise_split_input`, `packed_colwise`, `packed_rowwise`, "
+      "`embedding_rowwise`, `embedding_colwise`, `kv_replicated`, `mla_kv_a_proj`, `moe_tp_experts`, `grouped_gemm`, "
+      "`ep_dispatch_experts`, `local_params`");
 }
 
 TEST_F(PlanYaml, RefusesUnsupportedStylesWithTheReason) {

@@ -101,7 +101,7 @@ TEST(RoutedOptions, GptjHasNamesOfItsOwnForItsSizes) {
   EXPECT_EQ(config.ropes.at(0).rotary_dim, 6);
   EXPECT_TRUE(config.lm_head_bias);
   EXPECT_EQ(parse_model_config(sizes + R"(, "n_inner": 20})", "config.json").intermediate_size, 20);
-  EXPECT_EQ(refusal("codegen", R"({"num_attention_heads": 2})"),
+  EXPECT_EQ(refusal("codegen", R"({"num_attention_heads": 2, "rotary_dim": 4})"),
             "config.json: `num_attention_heads` is 2, not a multiple of the 4 groups of the fused weight");
 }
 
