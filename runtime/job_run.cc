@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <future>
 
 #include "runtime/bench.h"
 #include "runtime/engine_compiled.h"
@@ -53,7 +54,8 @@ int64_t cache_len(const Job& job) {
 }
 
 std::unique_ptr<Engine> make_engine(const Job& job, const RankModel& model, Communicator& communicator, Timeline* timeline) {
-  if (job.device == "cpu") return make_eager_engine(model, communicator, {slots_of(job), cache_len(job), job.threads, timeline, job.kernels});
+  if (job.device == "cpu")
+    return make_eager_engine(model, communicator, {slots_of(job), cache_len(job), job.threads, timeline, job.kernels});
   PjrtClientOptions client;
   if (job.timeout_s > 0) client.timeout = std::chrono::milliseconds(static_cast<int64_t>(job.timeout_s * 1000));
   CompiledEngineOptions options;
@@ -69,9 +71,36 @@ std::unique_ptr<Engine> make_engine(const Job& job, const RankModel& model, Comm
   return make_compiled_engine({&model}, PjrtClient::create(PjrtPlugin::load(job.pjrt_plugin), client), communicator, options);
 }
 
+using TokenizerLoad = std::future<std::shared_ptr<const Tokenizer>>;
+
+// Rank 0's, for commands that write text; read beside the weights: that of a large vocabulary takes as long as a small model.
+TokenizerLoad load_tokenizer(const Job& job, const Communicator& communicator) {
+  const bool has_text = job.command == "generate" || job.command == "serve" || job.command == "chat";
+  const bool wanted = has_text && communicator.rank() == 0 && !job.tokenizer.empty();
+  return std::async(wanted ? std::launch::async : std::launch::deferred,
+                    [wanted, &job] { return wanted ? Tokenizer::load(job.tokenizer) : nullptr; });
+}
+
+GenerateResult run_command(const Job& job, const RankModel& model, TokenizerLoad& tokenizer, Engine& engine,
+                           Communicator& communicator, Timeline& timeline, const std::atomic<int>& stop_signal) {
+  if (job.command == "generate") return run_generate(job, model, tokenizer.get(), engine, communicator, stop_signal);
+  if (job.command == "serve") return run_serve(job, model, tokenizer.get(), engine, communicator, stop_signal);
+  if (job.command == "chat") return run_chat(job, model, tokenizer.get(), engine, communicator, stop_signal);
+  GenerateResult result;
+  if (job.command == "score") {
+    result.stop_signal = run_score(job, model, engine, communicator, stop_signal);
+  } else if (job.command == "bench") {
+    result.stop_signal = run_bench(job, model, engine, communicator, timeline, stop_signal);
+  } else {
+    throw Error("", "a worker has no command `" + job.command + "`");
+  }
+  return result;
+}
+
 }  // namespace
 
 int run_job(const Job& job, Communicator& communicator) {
+  TokenizerLoad tokenizer = load_tokenizer(job, communicator);
   const RankModel model = load(job, communicator);
   if (!job.save_quantized.empty()) save_quantized(model, job.model_dir, job.save_quantized, job.threads, communicator);
   // Not earlier: who waits for other ranks in MPI_Init, or reads a large checkpoint, looks at no flag.
@@ -79,20 +108,7 @@ int run_job(const Job& job, Communicator& communicator) {
   Timeline timeline;
   const std::unique_ptr<Engine> engine = make_engine(job, model, communicator, job.trace.empty() ? nullptr : &timeline);
   if (!job.trace.empty()) communicator.record(&timeline);
-  GenerateResult result;
-  if (job.command == "generate") {
-    result = run_generate(job, model, *engine, communicator, stop_signal);
-  } else if (job.command == "serve") {
-    result = run_serve(job, model, *engine, communicator, stop_signal);
-  } else if (job.command == "chat") {
-    result = run_chat(job, model, *engine, communicator, stop_signal);
-  } else if (job.command == "score") {
-    result.stop_signal = run_score(job, model, *engine, communicator, stop_signal);
-  } else if (job.command == "bench") {
-    result.stop_signal = run_bench(job, model, *engine, communicator, timeline, stop_signal);
-  } else {
-    throw Error("", "a worker has no command `" + job.command + "`");
-  }
+  const GenerateResult result = run_command(job, model, tokenizer, *engine, communicator, timeline, stop_signal);
   communicator.record(nullptr);
   if (!job.trace.empty()) write_trace(job.trace, timeline, communicator);
   if (!job.stats.empty()) write_stats(job.stats, job.device, model, *engine, result.times, communicator);

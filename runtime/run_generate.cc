@@ -51,12 +51,11 @@ GenerateOptions generate_options(const Job& job, const Tokenizer* tokenizer, con
   return options;
 }
 
-GenerateResult run_generate(const Job& job, const RankModel& model, Engine& engine, Communicator& communicator,
-                            const std::atomic<int>& stop_signal) {
+GenerateResult run_generate(const Job& job, const RankModel& model, const std::shared_ptr<const Tokenizer>& tokenizer,
+                            Engine& engine, Communicator& communicator, const std::atomic<int>& stop_signal) {
   const std::vector<GeneratePrompt> prompts = prompts_of(job);
   if (communicator.rank() != 0)
     return generate(engine, communicator, model.config, prompts, generate_options(job, nullptr, stop_signal), nullptr);
-  const std::shared_ptr<const Tokenizer> tokenizer = job.tokenizer.empty() ? nullptr : Tokenizer::load(job.tokenizer);
   OutputFile file(job.output, job.output_kept_bytes);
   const std::unique_ptr<TokenSink> output = make_generate_output(job, tokenizer.get(), file);
   CountedOutput counted(*output, prompts.size());

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <memory>
 
 #include "runtime/collectives.h"
 #include "runtime/engine.h"
@@ -11,9 +12,10 @@
 
 namespace tp {
 
-// `tprun generate`: continues the prompts of the job and writes them out on rank 0. Collective.
-GenerateResult run_generate(const Job& job, const RankModel& model, Engine& engine, Communicator& communicator,
-                            const std::atomic<int>& stop_signal);
+// `tprun generate`: continues the prompts of the job and writes them out on rank 0, which has the tokenizer, if there is one.
+// Collective.
+GenerateResult run_generate(const Job& job, const RankModel& model, const std::shared_ptr<const Tokenizer>& tokenizer,
+                            Engine& engine, Communicator& communicator, const std::atomic<int>& stop_signal);
 
 // What decides over the end of a continuation and the choice of its tokens, for any command that generates. `tokenizer` may be
 // null.

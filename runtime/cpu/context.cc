@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "runtime/cpu/matmul_path.h"
+
 namespace tp::cpu {
 
 KernelChoice KernelChoice::only(Isa isa) {

@@ -2,10 +2,13 @@
 
 #include <cstdint>
 
-#include "runtime/cpu/matmul_path.h"
+#include "runtime/cpu/isa.h"
 #include "runtime/cpu/thread_pool.h"
+#include "runtime/cpu/weight_format.h"
 
 namespace tp::cpu {
+
+struct MatmulPath;  // matmul_path.h
 
 // Which instruction sets the kernels use. Trivially copyable, so that one rank's choice can be broadcast: ranks that compute
 // the same replicated value must use the same kernels, or their bits differ. All must be available.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "runtime/cpu/matmul_path.h"
 #include "runtime/cpu/packed_linear.h"
 
 namespace tp::cpu {

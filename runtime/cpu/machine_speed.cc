@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "runtime/cpu/buffer.h"
+#include "runtime/cpu/matmul_path.h"
 #include "runtime/cpu/packed_linear.h"
 
 namespace tp::cpu {

@@ -28,8 +28,11 @@ struct TileArgs {
   int64_t x_stride = 0;              // kBF16Rows: elements from row to row
   const float* x_sums = nullptr;     // kInt4*: [in/group][rows] sums of x over each group
   int64_t in = 0;                    // at most kInBlock, a multiple of kInAlign (and of the group)
-  float* y = nullptr;                // [rows][16 * panels]
-  int64_t y_stride = 0;              // elements
+  // Tiles of one block that read these weights one after the other, and which of them this is: while the last rows use a block
+  // the next one comes from memory.
+  int64_t passes = 1, pass = 0;
+  float* y = nullptr;    // [rows][16 * panels]
+  int64_t y_stride = 0;  // elements
 };
 using TileFn = void (*)(const TileArgs& args);
 

@@ -79,16 +79,28 @@ inline __attribute__((always_inline)) void sub_steps(Accumulators<V, kRows, kPan
   if constexpr (S + 1 < Format::kStep) sub_steps<V, Format, S + 1, kRows, kPanels>(acc, w, stride, x);
 }
 
-// Far enough ahead for the latency of memory, near enough to stay in the first cache.
+// Where weights are fetched from memory while others are used. Of a single pass: far enough ahead for the latency of memory,
+// near enough to stay in the first cache. Of several passes over a block each fetches its part of the next block, which
+// follows.
+struct Ahead {
+  const std::byte* from;
+  int64_t divisor;
+};
 constexpr int64_t kPrefetchBytes = 1536;
+
+inline Ahead ahead_of(const TileArgs& args, int64_t block_bytes) {
+  if (args.passes == 1) return {args.weights + kPrefetchBytes, 1};
+  return {args.weights + block_bytes + args.pass * block_bytes / args.passes, args.passes};
+}
 
 template <class V, class Format, int kRows, int kPanels>
 inline __attribute__((always_inline)) void steps(Accumulators<V, kRows, kPanels>& acc, const std::byte* w, int64_t stride,
-                                                 const float* x, int64_t in) {
+                                                 const float* x, int64_t in, const std::byte* ahead, int64_t ahead_step) {
   for (int64_t k = 0; k < in; k += Format::kStep) {
     if constexpr (kRows <= 4) {
 #pragma GCC unroll 16
-      for (int p = 0; p < kPanels; ++p) __builtin_prefetch(w + p * stride + kPrefetchBytes);
+      for (int p = 0; p < kPanels; ++p) __builtin_prefetch(ahead + p * stride);
+      ahead += ahead_step;
     }
     sub_steps<V, Format, 0, kRows, kPanels>(acc, w, stride, x);
     w += Format::kStepBytes;
@@ -108,7 +120,9 @@ void tile(const TileArgs& args) {
       for (int v = 0; v < Acc::kVecs; ++v) acc.f[r][p][v] = V::zero();
     }
   }
-  steps<V, Format, kRows, kPanels>(acc, args.weights, args.panel_stride_bytes, static_cast<const float*>(args.x), args.in);
+  const Ahead ahead = ahead_of(args, args.in / Format::kStep * Format::kStepBytes);
+  steps<V, Format, kRows, kPanels>(acc, args.weights, args.panel_stride_bytes, static_cast<const float*>(args.x), args.in,
+                                   ahead.from, Format::kStepBytes / ahead.divisor);
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 16
@@ -140,6 +154,7 @@ template <class V, int kGroup, int kRows, int kPanels>
 void tile_int4(const TileArgs& args) {
   using Acc = Accumulators<V, kRows, kPanels>;
   const float* x = static_cast<const float*>(args.x);
+  const Ahead ahead = ahead_of(args, args.in * kPanel / 2);
   for (int64_t group = 0; group < args.in / kGroup; ++group) {
     Acc acc;
 #pragma GCC unroll 16
@@ -152,8 +167,9 @@ void tile_int4(const TileArgs& args) {
           acc.f[r][p][v] = first_sum<V>(args, p * args.scale_stride + group * kPanel + v * V::kLanes, less);
       }
     }
-    const std::byte* w = args.weights + group * kGroup * kPanel / 2;
-    steps<V, FormatInt4, kRows, kPanels>(acc, w, args.panel_stride_bytes, x + group * kGroup * kRows, kGroup);
+    const int64_t done = group * kGroup * kPanel / 2;
+    steps<V, FormatInt4, kRows, kPanels>(acc, args.weights + done, args.panel_stride_bytes, x + group * kGroup * kRows, kGroup,
+                                         ahead.from + done / ahead.divisor, FormatInt4::kStepBytes / ahead.divisor);
 #pragma GCC unroll 16
     for (int p = 0; p < kPanels; ++p) {
 #pragma GCC unroll 16

@@ -148,7 +148,9 @@ void PackedLinear::sum_panels(const Call& call, int64_t tile_begin, int64_t tile
         args.weights = reinterpret_cast<const std::byte*>(wide);
         args.panel_stride_bytes = kInBlock * kPanel * int64_t{sizeof(float)};
       }
+      args.passes = call.widen ? 1 : tile_end - tile_begin;
       for (int64_t tile = tile_begin; tile < tile_end; ++tile) {
+        args.pass = tile - tile_begin;
         args.x = call.x.tile_data(tile, k);
         args.x_sums = call.x.tile_sums(tile, k);
         args.y =

@@ -168,13 +168,12 @@ class Conversation {
 
 }  // namespace
 
-GenerateResult run_chat(const Job& job, const RankModel& model, Engine& engine, Communicator& communicator,
-                        const std::atomic<int>& stop_signal) {
+GenerateResult run_chat(const Job& job, const RankModel& model, const std::shared_ptr<const Tokenizer>& tokenizer,
+                        Engine& engine, Communicator& communicator, const std::atomic<int>& stop_signal) {
   if (communicator.rank() != 0) {
     SharedSource source(communicator, nullptr);
     return generate(engine, communicator, model.config, source, generate_options(job, nullptr, stop_signal), nullptr);
   }
-  const auto tokenizer = Tokenizer::load(job.tokenizer);
   const ChatPrompt chat(job.model_dir, job.chat_template, job.system);
   const RequestRules rules{tokenizer,          chat,        job.serve.model_name, model.config.vocab_size,
                            engine.cache_len(), job.options, job.max_new_tokens};

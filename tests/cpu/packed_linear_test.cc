@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string>
 
+#include "runtime/cpu/matmul_path.h"
 #include "tests/cpu/random_rows.h"
 
 namespace tp::cpu {

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <string>
 
+#include "runtime/cpu/matmul_path.h"
 #include "runtime/cpu/packed_linear.h"
 #include "runtime/cpu/quantize.h"
 #include "sharding/error.h"
