@@ -11,6 +11,7 @@ import json
 import os
 import pathlib
 import shlex
+import signal
 import subprocess
 import sys
 
@@ -26,15 +27,29 @@ def last_json(text):
 
 def run(command, timeout):
     """The JSON that a command prints, or None with its last words on stderr."""
+    # A session of its own: what a shell started would go on beside the next peer otherwise, when time is over.
+    process = subprocess.Popen(command, shell=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=HERE,
+                               start_new_session=True)
     try:
-        done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=timeout, cwd=HERE)
+        out, errors = process.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
+        end_session(process)
         print(f"no result in {timeout} s: {command}", file=sys.stderr)
         return None
-    result = last_json(done.stdout) if done.returncode == 0 else None
+    result = last_json(out) if process.returncode == 0 else None
     if result is None:
-        print(f"no result: {command}\n{done.stderr.strip()[-400:]}", file=sys.stderr)
+        print(f"no result: {command}\n{errors.strip()[-400:]}", file=sys.stderr)
     return result
+
+
+def end_session(process):
+    """Lets the processes clean up after themselves before it makes an end."""
+    os.killpg(process.pid, signal.SIGTERM)
+    try:
+        process.communicate(timeout=15)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
 
 
 def tprun(arguments, ranks):
