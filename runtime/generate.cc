@@ -14,6 +14,9 @@
 namespace tp {
 namespace {
 
+// Ids of new prompts that a step runs at most while other sequences are being continued, which wait for them that long.
+constexpr int64_t kIdsBesideDecode = 256;
+
 // A prompt that occupies a slot.
 struct Sequence {
   size_t index = 0;  // of the prompt
@@ -21,10 +24,12 @@ struct Sequence {
   int32_t slot = 0;
   std::vector<int32_t> ids;  // prompt and output
   int64_t cached = 0;        // leading ids that are in the cache
+  int64_t running = 0;       // ids behind them that the next call runs
   int64_t new_tokens = 0;
   std::unique_ptr<Sampler> sampler;  // rank 0
 
   int64_t length() const { return static_cast<int64_t>(ids.size()); }
+  int64_t fresh() const { return length() - cached; }
 };
 
 // What rank 0 decided for one sequence after one step; broadcast as it is.
@@ -143,24 +148,32 @@ class Generation {
     }
   }
 
-  // One token for every sequence: new prompts in prefill calls, the others in one decode call.
+  // One token for every sequence that is being continued, in one call; new prompts, or a part of them, in prefill calls.
   void step() {
-    std::map<int64_t, Group> prefills;  // by bucket
-    Group decoding;
+    Group decoding, beginning;
     for (Sequence& sequence : active_) {
       // Where the scaling of the rotation switches, the reference computes the whole sequence again.
       if (sequence.cached > 0 && rope_needs_rebuild(config_, sequence.cached, sequence.length())) sequence.cached = 0;
-      const int64_t fresh = sequence.length() - sequence.cached;
-      if (fresh > 1 || sequence.cached == 0) {
-        prefills[bucket_width(fresh, engine_.cache_len())].push_back(&sequence);
-      } else {
-        decoding.push_back(&sequence);
-      }
+      sequence.running = sequence.fresh();
+      (sequence.running > 1 || sequence.cached == 0 ? beginning : decoding).push_back(&sequence);
     }
-    for (const auto& bucket : prefills)
-      result_.times.prefill_s += timed([&] { forward(bucket.second, bucket.first); });
+    std::map<int64_t, Group> prefills;  // by bucket
+    int64_t left = decoding.empty() ? INT64_MAX : kIdsBesideDecode;
+    for (Sequence* sequence : beginning) {
+      sequence->running = part_of_prompt(*sequence, left);
+      left = std::max<int64_t>(left - sequence->running, 0);
+      if (sequence->running > 0) prefills[bucket_width(sequence->running, engine_.cache_len())].push_back(sequence);
+    }
+    for (const auto& bucket : prefills) result_.times.prefill_s += timed([&] { forward(bucket.second, bucket.first); });
     if (!decoding.empty()) result_.times.decode_s += timed([&] { forward(decoding, 1); });
     forget_finished();
+  }
+
+  // How many ids of a new prompt a step runs that has `left` for it. All of them where the rotation depends on the length: what
+  // is in the cache must be of the whole.
+  int64_t part_of_prompt(const Sequence& sequence, int64_t left) const {
+    const bool whole = sequence.fresh() <= left || (left > 0 && rope_depends_on_length(config_, sequence.length()));
+    return whole ? sequence.fresh() : left;
   }
 
   void forget_finished() {
@@ -172,8 +185,9 @@ class Generation {
     batch.rows = static_cast<int64_t>(group.size());
     batch.width = width;
     for (const Sequence* sequence : group) {
-      const int64_t count = sequence->length() - sequence->cached;
-      batch.ids.insert(batch.ids.end(), sequence->ids.begin() + sequence->cached, sequence->ids.end());
+      const int64_t count = sequence->running;
+      const auto first = sequence->ids.begin() + sequence->cached;
+      batch.ids.insert(batch.ids.end(), first, first + count);
       batch.ids.resize(batch.ids.size() + static_cast<size_t>(width - count), 0);
       batch.start.push_back(static_cast<int32_t>(sequence->cached));
       batch.length.push_back(static_cast<int32_t>(count));
@@ -188,9 +202,11 @@ class Generation {
     Logits logits = likeliest ? Logits() : engine_.forward(batch, LogitsWanted::kLast);
     std::vector<Decision> decisions(group.size());
     if (communicator_.rank() == 0)
-      for (size_t row = 0; row < group.size(); ++row)
+      for (size_t row = 0; row < group.size(); ++row) {
+        if (group[row]->running < group[row]->fresh()) continue;  // its prompt goes on
         decisions[row] =
             decide(*group[row], likeliest ? tokens[row] : sample(*group[row], logits.at(static_cast<int64_t>(row), 0)));
+      }
     communicator_.broadcast(decisions.data(), static_cast<int64_t>(decisions.size() * sizeof(Decision)), 0);
     for (size_t row = 0; row < group.size(); ++row) apply(*group[row], decisions[row]);
   }
@@ -221,8 +237,9 @@ class Generation {
   }
 
   void apply(Sequence& sequence, const Decision& decision) {
-    sequence.cached = sequence.length();
+    sequence.cached += sequence.running;
     slots_.computed(sequence.slot, sequence.ids, sequence.cached);
+    if (sequence.fresh() > 0) return;
     sequence.ids.push_back(decision.token);
     ++sequence.new_tokens;
     if (decision.finish >= 0) finish(sequence, static_cast<FinishReason>(decision.finish));

@@ -67,7 +67,7 @@ std::optional<SlotCache::Place> SlotCache::place(const std::vector<int32_t>& ids
 
 void SlotCache::computed(int32_t index, const std::vector<int32_t>& ids, int64_t cached) {
   Slot& slot = slots_[static_cast<size_t>(index)];
-  slot.expected.clear();
+  if (cached >= static_cast<int64_t>(slot.expected.size())) slot.expected.clear();
   // A sequence that was computed again from its start holds the same ids.
   for (auto i = static_cast<int64_t>(slot.ids.size()); i < cached; ++i) slot.ids.push_back(ids[static_cast<size_t>(i)]);
 }

@@ -113,6 +113,39 @@ TEST(Generate, PrefillsOfOneBucketShareACallAndDecodeIsOneCall) {
   EXPECT_EQ(outcome.result.times.decode_tokens, 3);
 }
 
+TEST(Generate, ALongPromptComesInPartsBesideThoseThatAreContinued) {
+  const std::vector<GeneratePrompt> prompts = {{counting(3), 9}, {counting(4), 1}, {counting(600), 3}};
+  const Outcome outcome = run(prompts, {.slots = 2, .cache_len = 700});
+  for (size_t i = 0; i < 3; ++i) EXPECT_EQ(outcome.rows[i], run({prompts[i]}, {.cache_len = 700}).rows[0]);
+  // Each part of the 600 with a token of the first prompt; then both go on.
+  using Call = ScriptedEngine::Call;
+  ASSERT_GE(outcome.calls.size(), 8u);
+  EXPECT_THAT(
+      std::vector(outcome.calls.begin(), outcome.calls.begin() + 8),
+      ElementsAre(Call{2, 16}, Call{1, 256}, Call{1, 1}, Call{1, 256}, Call{1, 1}, Call{1, 128}, Call{1, 1}, Call{2, 1}));
+}
+
+TEST(Generate, OfTwoLongPromptsTheSecondGetsWhatTheFirstLeaves) {
+  const std::vector<GeneratePrompt> prompts = {
+      {counting(3), 9}, {counting(4), 1}, {counting(5), 1}, {counting(600), 3}, {counting(300), 2}};
+  const Outcome outcome = run(prompts, {.slots = 3, .cache_len = 700});
+  for (size_t i = 0; i < 5; ++i) EXPECT_EQ(outcome.rows[i], run({prompts[i]}, {.cache_len = 700}).rows[0]);
+  using Call = ScriptedEngine::Call;
+  ASSERT_GE(outcome.calls.size(), 11u);
+  EXPECT_THAT(std::vector(outcome.calls.begin(), outcome.calls.begin() + 11),
+              ElementsAre(Call{3, 16}, Call{1, 256}, Call{1, 1}, Call{1, 256}, Call{1, 1}, Call{1, 128}, Call{1, 256},
+                          Call{1, 1}, Call{1, 256}, Call{2, 1}, Call{3, 1}));
+}
+
+TEST(Generate, APromptWhoseRotationDependsOnItsLengthComesWhole) {
+  Setting setting{.slots = 2, .cache_len = 700};
+  setting.config.ropes.resize(1);
+  setting.config.ropes[0].type = RopeType::kDynamic;
+  setting.config.max_position_embeddings = 500;
+  const Outcome outcome = run({{counting(3), 9}, {counting(4), 1}, {counting(600), 1}}, setting);
+  EXPECT_EQ(outcome.calls[1], (ScriptedEngine::Call{1, 700}));
+}
+
 TEST(Generate, UsesTheCacheToItsEnd) {
   const Outcome outcome = run({{counting(20), 5}}, {.cache_len = 25});
   EXPECT_EQ(outcome.rows[0].ids.size(), 5u);
@@ -218,6 +251,15 @@ TEST(Generate, AnEngineThatCopiesComputesACommonBeginningOnce) {
   const Outcome with = run(prompts, {.slots = 3, .options = {.prefix_cache = true}, .copies = true});
   EXPECT_EQ(with.rows, without.rows);
   EXPECT_EQ(with.positions, 20 + 6 * 2);  // each prompt's own id and its first new token
+}
+
+TEST(Generate, OthersWaitForABeginningThatComesInParts) {
+  const Ids system = counting(400);
+  const std::vector<GeneratePrompt> prompts = {
+      {counting(3), 9}, {counting(4), 1}, {counting(5), 1}, {joined(system, {1}), 2}, {joined(system, {2}), 2}};
+  const Outcome outcome = run(prompts, {.slots = 3, .cache_len = 700, .options = {.prefix_cache = true}, .copies = true});
+  EXPECT_EQ(outcome.rows[4], run({prompts[4]}, {.cache_len = 700}).rows[0]);
+  EXPECT_GE(outcome.result.times.reused_tokens, 400);
 }
 
 TEST(Generate, KeysOfStretchedRopeAreNotShared) {
