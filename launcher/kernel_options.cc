@@ -1,5 +1,7 @@
 #include "launcher/kernel_options.h"
 
+#include <algorithm>
+
 #include "launcher/aot_child.h"
 #include "launcher/libtpu.h"
 #include "launcher/model_path.h"
@@ -44,6 +46,37 @@ bool library_loads(const KernelSource& source) {
   return run_operator_child(request) == 0;
 }
 
+namespace {
+
+// Lengths of the calls that `score` makes of a text: the window's, and what is left for the last one.
+std::vector<int64_t> window_lengths(const Job& job, int64_t tokens) {
+  const int64_t window = job.score_window;
+  if (window == 0 || tokens <= window) return {tokens};
+  const int64_t last = (tokens - window + job.score_stride - 1) / job.score_stride * job.score_stride;
+  return {window, tokens - last};
+}
+
+std::vector<int64_t> prefill_lengths(const Job& job) {
+  if (job.command == "bench") {
+    std::vector<int64_t> lengths = job.bench_prompts;
+    lengths.push_back(std::min<int64_t>(16, lengths[0]));  // it warms up with a short one
+    return lengths;
+  }
+  std::vector<int64_t> lengths;
+  for (const JobPrompt& prompt : job.prompts) {
+    if (prompt.ids.empty()) continue;
+    for (int64_t length : window_lengths(job, static_cast<int64_t>(prompt.ids.size()))) lengths.push_back(length);
+  }
+  // Prompts that come later may have any length.
+  if (job.command == "serve" || job.command == "chat") {
+    for (int64_t length = 2; length < job.cache_len; length *= 2) lengths.push_back(length);
+    lengths.push_back(job.cache_len);
+  }
+  return lengths;
+}
+
+}  // namespace
+
 bool kernels_fit(const Job& job, int tp_size) {
   AotRequest request;
   request.task = AotRequest::Task::kTrace;
@@ -55,18 +88,7 @@ bool kernels_fit(const Job& job, int tp_size) {
   request.tp_size = tp_size;
   request.cache_len = job.cache_len;
   request.batch = slots_of(job);
-  for (const JobPrompt& prompt : job.prompts) {
-    if (!prompt.ids.empty()) request.prefill.push_back(static_cast<int64_t>(prompt.ids.size()));
-  }
-  // Prompts that come later may have any length.
-  if (job.command == "serve" || job.command == "chat") {
-    for (int64_t length = 1; length < job.cache_len; length *= 2) request.prefill.push_back(length);
-    request.prefill.push_back(job.cache_len);
-  }
-  if (job.command == "bench") {
-    request.prefill = job.bench_prompts;
-    request.prefill.push_back(1);  // it warms up with a short one
-  }
+  request.prefill = prefill_lengths(job);
   request.all_logits = job.command == "score";
   request.kernels = job.kernels;
   return (job.device == "cpu" ? run_operator_child(request) : run_aot_child(request)) == 0;

@@ -8,6 +8,7 @@
 #include "runtime/aot_plan.h"
 #include "runtime/pjrt_client.h"
 #include "runtime/pjrt_topology.h"
+#include "runtime/rope.h"
 #include "sharding/error.h"
 
 namespace tp {
@@ -19,32 +20,24 @@ std::string platform_of(const std::string& plugin) {
   return PjrtClient::create(PjrtPlugin::load(plugin))->platform_name();
 }
 
-// The operand types of "(A,B)->C".
-std::vector<std::string> operand_types(const std::string& signature) {
-  std::vector<std::string> types;
-  const size_t end = signature.find(")->");
-  for (size_t at = 1; at < end;) {
-    const size_t next = std::min(signature.find(',', at), end);
-    types.push_back(signature.substr(at, next - at));
-    at = next + 1;
-  }
-  return types;
-}
-
 // A program that calls the kernel with its own arguments.
 std::string program_of(const KernelVariant& variant, const std::string& text) {
-  const std::string result = variant.signature.substr(variant.signature.find(")->") + 3);
-  std::string arguments, names, types;
-  int count = 0;
-  for (const std::string& type : operand_types(variant.signature)) {
-    const std::string name = "%a" + std::to_string(count++), comma = names.empty() ? "" : ", ";
-    arguments += comma + name + ": " + type;
+  const std::vector<std::string> operands = operand_types(variant.signature), results = result_types(variant.signature);
+  std::string arguments, names, types, values;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const std::string name = "%a" + std::to_string(i), comma = i == 0 ? "" : ", ";
+    const auto alias = variant.aliases.find(static_cast<int>(i));
+    arguments += comma + name + ": " + operands[i];
+    if (alias != variant.aliases.end()) arguments += " {tf.aliasing_output = " + std::to_string(alias->second) + " : i32}";
     names += comma + name;
-    types += comma + type;
+    types += comma + operands[i];
   }
-  return "module @kernel {\n  func.func public @main(" + arguments + ") -> " + result + " {\n    %r = func.call @" +
-         variant.symbol + "(" + names + ") : (" + types + ") -> " + result + "\n    return %r : " + result + "\n  }\n" + text +
-         "}\n";
+  for (size_t i = 0; i < results.size(); ++i) values += (i == 0 ? "%r#" : ", %r#") + std::to_string(i);
+  const std::string returned = variant.signature.substr(variant.signature.find("->") + 2);
+  const std::string listed = results.size() == 1 ? results[0] : returned.substr(1, returned.size() - 2);
+  return "module @kernel {\n  func.func public @main(" + arguments + ") -> " + returned +
+         " {\n    %r:" + std::to_string(results.size()) + " = func.call @" + variant.symbol + "(" + names + ") : (" + types +
+         ") -> " + returned + "\n    return " + values + " : " + listed + "\n  }\n" + text + "}\n";
 }
 
 }  // namespace
@@ -53,7 +46,14 @@ void trace_with_kernels(const AotRequest& request) {
   const AotModel model(request, static_cast<int>(request.tp_size), platform_of(request.libtpu));
   const LogitsWanted wanted = request.all_logits ? LogitsWanted::kAll : LogitsWanted::kLast;
   std::set<int64_t> buckets;
-  for (int64_t length : request.prefill) buckets.insert(bucket_of(length, request.cache_len));
+  for (int64_t length : request.prefill) {
+    // `score` has a text of one token as a step.
+    if (length > 1 || !request.all_logits) buckets.insert(bucket_of(length, request.cache_len));
+  }
+  // Where the scaling of the rotation switches, a sequence is computed again as a whole.
+  for (int64_t length = 2; length <= request.cache_len && !request.all_logits; ++length) {
+    if (rope_needs_rebuild(model.config(), length - 1, length)) buckets.insert(bucket_of(length, request.cache_len));
+  }
   for (int64_t bucket : buckets) model.prefill(bucket, request.batch, request.cache_len, wanted);
   // `score` decodes nothing but a prompt of one token.
   if (!request.all_logits || std::ranges::find(request.prefill, 1) != request.prefill.end())

@@ -116,6 +116,7 @@ class Bench {
     const auto flops_of_rank = static_cast<int64_t>(prefill_flops(model_, prompt));
     run.prefill_flops_per_s = rate(static_cast<double>(batch * total(flops_of_rank, communicator_)), times.prefill_s);
     const CollectiveTimes collectives = collective_times(timeline_, first_span, job_.bench_new, communicator_);
+    run.on_chips = job_.device == "tpu";
     run.collective_ratio = rate(collectives.shared_s, times.decode_s);
     run.wait_ratio = rate(collectives.mean_s - collectives.shared_s, times.decode_s);
     run.collective_us_per_token = 1e6 * rate(collectives.shared_s, static_cast<double>(times.decode_tokens));
@@ -123,6 +124,7 @@ class Bench {
     run.load_s = static_cast<double>(communicator_.max(static_cast<int64_t>(model_.load_s * 1e6))) / 1e6;
     run.weight_bytes = total(model_.weights.total_bytes(), communicator_);
     run.copy_bytes_per_s = copy_bytes_per_s_;
+    if (run.on_chips) return run;
     const MachineLimits limits = measure_limits(pool_, communicator_);
     run.read_bandwidth_bytes_per_s = limits.read_bytes_per_s;
     run.peak_flops_per_s = limits.flops_per_s;

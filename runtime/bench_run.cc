@@ -21,6 +21,14 @@ double part(double value, double whole) {
   return whole > 0 ? value / whole : 0.0;
 }
 
+// What is known of the CPU alone.
+Json of_cpu(const BenchRun& run, double value) {
+  return run.on_chips ? Json() : Json(value);
+}
+std::string of_cpu(const BenchRun& run, double value, int digits) {
+  return run.on_chips ? "-" : number(value, digits);
+}
+
 struct TableRow {
   const char* name;
   std::function<std::string(const BenchRun&)> text;
@@ -33,15 +41,15 @@ const std::vector<TableRow>& table_rows() {
       {"new tokens", [](const BenchRun& run) { return std::to_string(run.new_tokens); }},
       {"batch", [](const BenchRun& run) { return std::to_string(run.batch); }},
       {"prefill tokens/s", [](const BenchRun& run) { return number(run.prefill_tokens_per_s, 1); }},
-      {"  of peak flops, %", [](const BenchRun& run) { return number(100 * run.flops_ratio(), 0); }},
+      {"  of peak flops, %", [](const BenchRun& run) { return of_cpu(run, 100 * run.flops_ratio(), 0); }},
       {"decode tokens/s", [](const BenchRun& run) { return number(run.decode_tokens_per_s, 1); }},
-      {"  of read bandwidth, %", [](const BenchRun& run) { return number(100 * run.bandwidth_ratio(), 0); }},
-      {"  in collectives, %", [](const BenchRun& run) { return number(100 * run.collective_ratio, 1); }},
-      {"  waiting for ranks, %", [](const BenchRun& run) { return number(100 * run.wait_ratio, 1); }},
-      {"collectives, us/token", [](const BenchRun& run) { return number(run.collective_us_per_token, 0); }},
+      {"  of read bandwidth, %", [](const BenchRun& run) { return of_cpu(run, 100 * run.bandwidth_ratio(), 0); }},
+      {"  in collectives, %", [](const BenchRun& run) { return of_cpu(run, 100 * run.collective_ratio, 1); }},
+      {"  waiting for ranks, %", [](const BenchRun& run) { return of_cpu(run, 100 * run.wait_ratio, 1); }},
+      {"collectives, us/token", [](const BenchRun& run) { return of_cpu(run, run.collective_us_per_token, 0); }},
       {"MB per token", [](const BenchRun& run) { return number(static_cast<double>(run.bytes_per_token) / 1e6, 1); }},
-      {"read bandwidth, GB/s", [](const BenchRun& run) { return number(run.read_bandwidth_bytes_per_s / 1e9, 1); }},
-      {"peak, GFLOP/s", [](const BenchRun& run) { return number(run.peak_flops_per_s / 1e9, 0); }},
+      {"read bandwidth, GB/s", [](const BenchRun& run) { return of_cpu(run, run.read_bandwidth_bytes_per_s / 1e9, 1); }},
+      {"peak, GFLOP/s", [](const BenchRun& run) { return of_cpu(run, run.peak_flops_per_s / 1e9, 0); }},
       {"load, s", [](const BenchRun& run) { return number(run.load_s, 2); }},
       {"  of a copy's rate, %", [](const BenchRun& run) { return number(100 * run.load_ratio(), 0); }},
       {"anonymous memory, MB", [](const BenchRun& run) { return number(static_cast<double>(run.anonymous_bytes) / 1e6, 0); }},
@@ -80,14 +88,14 @@ std::string bench_json(const std::vector<BenchRun>& runs) {
                     {"prefill_tokens_per_s", run.prefill_tokens_per_s},
                     {"decode_tokens_per_s", run.decode_tokens_per_s},
                     {"bytes_per_token", run.bytes_per_token},
-                    {"read_bandwidth_bytes_per_s", run.read_bandwidth_bytes_per_s},
-                    {"bandwidth_ratio", run.bandwidth_ratio()},
+                    {"read_bandwidth_bytes_per_s", of_cpu(run, run.read_bandwidth_bytes_per_s)},
+                    {"bandwidth_ratio", of_cpu(run, run.bandwidth_ratio())},
                     {"prefill_flops_per_s", run.prefill_flops_per_s},
-                    {"peak_flops_per_s", run.peak_flops_per_s},
-                    {"flops_ratio", run.flops_ratio()},
-                    {"collective_ratio", run.collective_ratio},
-                    {"wait_ratio", run.wait_ratio},
-                    {"collective_us_per_token", run.collective_us_per_token},
+                    {"peak_flops_per_s", of_cpu(run, run.peak_flops_per_s)},
+                    {"flops_ratio", of_cpu(run, run.flops_ratio())},
+                    {"collective_ratio", of_cpu(run, run.collective_ratio)},
+                    {"wait_ratio", of_cpu(run, run.wait_ratio)},
+                    {"collective_us_per_token", of_cpu(run, run.collective_us_per_token)},
                     {"load_s", run.load_s},
                     {"weight_bytes", run.weight_bytes},
                     {"copy_bytes_per_s", run.copy_bytes_per_s},
@@ -110,16 +118,18 @@ std::vector<BenchRun> bench_runs(const std::string& json) {
       from.at("prefill_tokens_per_s").get_to(run.prefill_tokens_per_s);
       from.at("decode_tokens_per_s").get_to(run.decode_tokens_per_s);
       from.at("bytes_per_token").get_to(run.bytes_per_token);
-      from.at("read_bandwidth_bytes_per_s").get_to(run.read_bandwidth_bytes_per_s);
       from.at("prefill_flops_per_s").get_to(run.prefill_flops_per_s);
-      from.at("peak_flops_per_s").get_to(run.peak_flops_per_s);
-      from.at("collective_ratio").get_to(run.collective_ratio);
-      from.at("wait_ratio").get_to(run.wait_ratio);
-      from.at("collective_us_per_token").get_to(run.collective_us_per_token);
       from.at("load_s").get_to(run.load_s);
       from.at("weight_bytes").get_to(run.weight_bytes);
       from.at("copy_bytes_per_s").get_to(run.copy_bytes_per_s);
       from.at("anonymous_bytes").get_to(run.anonymous_bytes);
+      run.on_chips = from.at("bandwidth_ratio").is_null();
+      if (run.on_chips) continue;
+      from.at("read_bandwidth_bytes_per_s").get_to(run.read_bandwidth_bytes_per_s);
+      from.at("peak_flops_per_s").get_to(run.peak_flops_per_s);
+      from.at("collective_ratio").get_to(run.collective_ratio);
+      from.at("wait_ratio").get_to(run.wait_ratio);
+      from.at("collective_us_per_token").get_to(run.collective_us_per_token);
     }
   } catch (const Json::exception& error) {
     throw Error("bench", std::string("the runs cannot be read: ") + error.what());
@@ -154,10 +164,12 @@ std::string bench_svg(const std::vector<BenchRun>& runs) {
     svg += "<text x=\"20\" y=\"" + number(y + 18, 0) + "\">tp " + std::to_string(run.tp_size) + ", prompt " +
            std::to_string(run.prompt) + ", new " + std::to_string(run.new_tokens) + ", batch " + std::to_string(run.batch) +
            "</text>\n";
-    svg += bar(y, run.bandwidth_ratio(), "#2f6f9f",
-               "decode " + number(run.decode_tokens_per_s, 1) + " tokens/s, " + number(100 * run.bandwidth_ratio(), 0) + "%");
-    svg += bar(y + 18, run.flops_ratio(), "#c77d2e",
-               "prefill " + number(run.prefill_tokens_per_s, 1) + " tokens/s, " + number(100 * run.flops_ratio(), 0) + "%");
+    svg +=
+        bar(y, run.bandwidth_ratio(), "#2f6f9f",
+            "decode " + number(run.decode_tokens_per_s, 1) + " tokens/s, " + of_cpu(run, 100 * run.bandwidth_ratio(), 0) + "%");
+    svg +=
+        bar(y + 18, run.flops_ratio(), "#c77d2e",
+            "prefill " + number(run.prefill_tokens_per_s, 1) + " tokens/s, " + of_cpu(run, 100 * run.flops_ratio(), 0) + "%");
     y += 52;
   }
   svg += "<line x1=\"660\" x2=\"660\" y1=\"40\" y2=\"" + number(height - 20, 0) +

@@ -20,6 +20,8 @@ struct BenchRun {
   int64_t weight_bytes = 0;     // that were loaded
   double copy_bytes_per_s = 0;  // of the file into fresh memory
   int64_t anonymous_bytes = 0;
+  // The host's limits say nothing of chips, and their collectives are inside of programs: no ratio to either is known.
+  bool on_chips = false;
 
   double bandwidth_ratio() const;
   double flops_ratio() const;

@@ -293,12 +293,18 @@ Hlo HloBuilder::all_gather(const Hlo& x, size_t dim) {
               type);
 }
 
-Hlo HloBuilder::call(const std::string& symbol, const std::string& text, const std::vector<Hlo>& operands,
-                     const HloType& result) {
+std::vector<Hlo> HloBuilder::call(const std::string& symbol, const std::string& text, const std::vector<Hlo>& operands,
+                                  const std::vector<HloType>& results) {
   functions_.emplace(symbol, text);
-  return emit("func.call @" + symbol + "(" + joined(operands, [](const Hlo& operand) { return operand.name; }) + ") : (" +
-                  joined(operands, [](const Hlo& operand) { return operand.type.text(); }) + ") -> " + result.text(),
-              result);
+  const std::string call = "func.call @" + symbol + "(" + joined(operands, [](const Hlo& operand) { return operand.name; }) +
+                           ") : (" + joined(operands, [](const Hlo& operand) { return operand.type.text(); }) + ") -> ";
+  if (results.size() == 1) return {emit(call + results[0].text(), results[0])};
+  const std::string name = "%" + std::to_string(next_++);
+  body_ += "    " + name + ":" + std::to_string(results.size()) + " = " + call + "(" +
+           joined(results, [](const HloType& type) { return type.text(); }) + ")\n";
+  std::vector<Hlo> values;
+  for (size_t i = 0; i < results.size(); ++i) values.emplace_back(name + "#" + std::to_string(i), results[i]);
+  return values;
 }
 
 std::string HloBuilder::module(const std::string& name, const std::vector<Hlo>& results,

@@ -81,7 +81,8 @@ class HloBuilder {
   Hlo all_gather(const Hlo& x, size_t dim);
 
   // Calls a function that comes with its text, all of it private functions; the text is put into the module once.
-  Hlo call(const std::string& symbol, const std::string& text, const std::vector<Hlo>& operands, const HloType& result);
+  std::vector<Hlo> call(const std::string& symbol, const std::string& text, const std::vector<Hlo>& operands,
+                        const std::vector<HloType>& results);
 
   // The whole module. aliases[i] = index of the result that takes over argument i's memory, -1 = none.
   std::string module(const std::string& name, const std::vector<Hlo>& results, const std::vector<int>& aliases) const;

@@ -106,7 +106,7 @@ class PackageReader {
   }
 
   void read_variant(const YamlNode& item, const KernelOp& op) {
-    const Fields fields = fields_of(item, {"platform", "match", "file", "symbol", "signature", "sha256"});
+    const Fields fields = fields_of(item, {"platform", "match", "file", "symbol", "signature", "sha256", "aliases"});
     KernelVariant variant;
     variant.platform = text(item, fields, "platform");
     if (variant.platform != "tpu" && variant.platform != "cpu") fail(*fields.at("platform"), "is neither tpu nor cpu");
@@ -123,12 +123,45 @@ class PackageReader {
     for (const std::string& parameter : op.parameters) {
       if (!variant.match.contains(parameter)) fail(match, "does not say which `" + parameter + "` it is for");
     }
+    if (fields.contains("aliases")) read_aliases(*fields.at("aliases"), variant);
+    if (variant.aliases != op.aliases) {
+      fail(fields.contains("aliases") ? *fields.at("aliases") : item,
+           "writes other operands in place than " + op.name + " does",
+           op.aliases.empty() ? "leave `aliases` out" : "aliases: " + shown(op.aliases));
+    }
     for (const KernelVariant& other : package_.variants) {
       if (other.platform != variant.platform) continue;
       if (other.match == variant.match) fail(item, "is for the same as the variant of " + other.file);
       if (other.symbol == variant.symbol) fail(*fields.at("symbol"), "the variant of " + other.file + " has this symbol too");
     }
     package_.variants.push_back(std::move(variant));
+  }
+
+  static std::string shown(const std::map<int, int>& aliases) {
+    std::string text;
+    for (const auto& [operand, result] : aliases)
+      text += (text.empty() ? "" : ", ") + std::to_string(operand) + ": " + std::to_string(result);
+    return "{" + text + "}";
+  }
+
+  // `aliases: {OPERAND: RESULT, …}`, counted from 0.
+  void read_aliases(const YamlNode& map, KernelVariant& variant) const {
+    if (map.kind != YamlNode::Kind::kMap) fail(map, "expected {OPERAND: RESULT, …}");
+    const std::vector<std::string> operands = operand_types(variant.signature), results = result_types(variant.signature);
+    for (const auto& [key, value] : map.entries) {
+      const int64_t operand = index(key, operands.size()), result = index(value, results.size());
+      if (operands[static_cast<size_t>(operand)] != results[static_cast<size_t>(result)])
+        fail(key, "operand " + key.text + " and result " + value.text + " are of different types");
+      if (!variant.aliases.emplace(operand, result).second) fail(key, "operand " + key.text + " is there twice");
+    }
+  }
+
+  int64_t index(const YamlNode& node, size_t count) const {
+    const std::string text = match_value(node);
+    const bool number = !text.empty() && text.size() < 4 && text.find_first_not_of("0123456789") == std::string::npos;
+    if (!number || std::stoul(text) >= count)
+      fail(node, "`" + node.text + "` is none of " + std::to_string(count) + " in the signature");
+    return std::stoll(text);
   }
 
   std::string match_value(const YamlNode& node) const {
@@ -155,6 +188,27 @@ std::string match_number(double value) {
   return {text, end};
 }
 
+// Types hold commas only in `<…>` of layouts, which kernels do not have.
+static std::vector<std::string> types_of(std::string list) {
+  if (list.starts_with("(")) list = list.substr(1, list.size() - 2);
+  std::vector<std::string> types;
+  for (size_t at = 0; at < list.size();) {
+    const size_t next = std::min(list.find(',', at), list.size());
+    types.push_back(list.substr(at, next - at));
+    at = next + 1;
+  }
+  return types;
+}
+
+std::vector<std::string> operand_types(const std::string& signature) {
+  return types_of(signature.substr(0, signature.find("->")));
+}
+
+std::vector<std::string> result_types(const std::string& signature) {
+  const size_t arrow = signature.find("->");
+  return arrow == std::string::npos ? std::vector<std::string>() : types_of(signature.substr(arrow + 2));
+}
+
 KernelPackage read_kernel_package(const std::filesystem::path& dir) {
   std::error_code ignored;
   const std::vector<std::string> builds = build_names(dir);
@@ -177,6 +231,12 @@ std::string variant_text(const KernelPackage& package, const KernelVariant& vari
   if (fragment.signature != variant.signature) {
     throw Error(where, "@" + variant.symbol + " is " + fragment.signature + ", kernel.yaml says " + variant.signature,
                 "export it again with tools/export_kernel.py");
+  }
+  // Without that the compiler copies the operand first.
+  const bool in_place = text.find("output_operand_aliases") != std::string::npos;
+  if (!variant.aliases.empty() && text.find("@tpu_custom_call") != std::string::npos && !in_place) {
+    throw Error(where, "its custom call writes nothing in place (it has no output_operand_aliases)",
+                "give pallas_call its input_output_aliases, and export it again");
   }
   return text;
 }

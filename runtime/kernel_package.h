@@ -16,13 +16,18 @@ using KernelMatch = std::map<std::string, std::string>;
 // A number as KernelMatch holds it.
 std::string match_number(double value);
 
+// The types of the operands, or of the results, of a normalized signature.
+std::vector<std::string> operand_types(const std::string& signature);
+std::vector<std::string> result_types(const std::string& signature);
+
 struct KernelVariant {
   std::string platform;  // "tpu" or "cpu": of the plugin that runs it
   KernelMatch match;
-  std::string file;       // within the package
-  std::string symbol;     // of the function in it
-  std::string signature;  // normalized
-  std::string sha256;     // of the file
+  std::string file;            // within the package
+  std::string symbol;          // of the function in it
+  std::string signature;       // normalized
+  std::string sha256;          // of the file
+  std::map<int, int> aliases;  // operands that it writes in place, and the result that each becomes
 };
 
 // A directory with kernel.yaml and fragments, or with torch libraries as kernel-builder lays them out in build/, or both

@@ -32,17 +32,18 @@ const ChosenKernel* StableHloOps::kernel_for(const std::string& op, const Kernel
   return kernel;
 }
 
-Hlo StableHloOps::call_kernel(const ChosenKernel& kernel, const std::string& op, const std::vector<Hlo>& operands,
-                              const HloType& result) {
-  std::string types;
+std::vector<Hlo> StableHloOps::call_kernel(const ChosenKernel& kernel, const std::string& op, const std::vector<Hlo>& operands,
+                                           const std::vector<HloType>& results) {
+  std::string types, returned;
   for (const Hlo& operand : operands) types += (types.empty() ? "" : ",") + operand.type.text();
-  const std::string signature = "(" + types + ")->" + result.text();
+  for (const HloType& result : results) returned += (returned.empty() ? "" : ",") + result.text();
+  const std::string signature = "(" + types + ")->" + (results.size() == 1 ? returned : "(" + returned + ")");
   if (signature != kernel.signature) {
     throw Error(kernel.package, "@" + kernel.symbol + " is " + kernel.signature + ", " + op + " needs " + signature,
                 "export it again with the operands that docs/kernels.md lists");
   }
   ++kernel_calls_[op][kernel.package];
-  return hlo_.call(kernel.symbol, kernel.text, operands, result);
+  return hlo_.call(kernel.symbol, kernel.text, operands, results);
 }
 
 Hlo StableHloOps::argument(Kind kind, int index, const std::string& name, const HloType& type) {
@@ -121,7 +122,8 @@ Value StableHloOps::norm(const Value& x, ParamId weight, ParamId bias, NormKind 
                                                    {"eps", match_number(eps)}});
   if (kernel != nullptr) {
     const Hlo rows = hlo_.reshape(hlo(x), {tokens, size});
-    return make(hlo_.reshape(call_kernel(*kernel, "norm", {rows, hlo_.reshape(parameter(weight), {size})}, rows.type), whole));
+    const Hlo y = call_kernel(*kernel, "norm", {rows, hlo_.reshape(parameter(weight), {size})}, {rows.type})[0];
+    return make(hlo_.reshape(y, whole));
   }
   const std::vector<int64_t> dims{whole[0], whole[1], whole[2] / size, size};
   Hlo y = hlo_.reshape(as_float(x), dims);

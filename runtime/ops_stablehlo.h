@@ -105,8 +105,9 @@ class StableHloOps : public Ops {
   Hlo rank();
   // The kernel that replaces `op`, nullptr when none does. Throws Error as KernelSet::find.
   const ChosenKernel* kernel_for(const std::string& op, const KernelMatch& match);
-  // Calls the kernel in the place of `op`. Throws Error when its type is not that of the operands and the result.
-  Hlo call_kernel(const ChosenKernel& kernel, const std::string& op, const std::vector<Hlo>& operands, const HloType& result);
+  // Calls the kernel in the place of `op`. Throws Error when its type is not that of the operands and the results.
+  std::vector<Hlo> call_kernel(const ChosenKernel& kernel, const std::string& op, const std::vector<Hlo>& operands,
+                               const std::vector<HloType>& results);
   Hlo activated(const Hlo& x, Activation activation);
 
   // Experts (stablehlo_experts.cc).
@@ -138,7 +139,10 @@ class StableHloOps : public Ops {
   Hlo updated_cache(HloInput::Kind kind, int layer, const Hlo& values, int64_t heads);
   Hlo cached_rows(const Hlo& cache);
   Hlo visible(int64_t window, bool chunked);
-  const ChosenKernel* decode_kernel(const AttentionSpec& spec);
+  // The kernel of a decode step's attention, as the operation `op`.
+  const ChosenKernel* decode_kernel(const std::string& op, const AttentionSpec& spec);
+  // By a kernel that writes the new position into the cache itself.
+  Value append_attention(const ChosenKernel& kernel, const Hlo& q, const Hlo& k, const Hlo& v, const AttentionSpec& spec);
 
   const ModelConfig& config_;
   const ParameterTable& table_;

@@ -74,17 +74,35 @@ Hlo StableHloOps::visible(int64_t window, bool chunked) {
   return visible_[{window, chunked}] = seen;
 }
 
-// The kernel of a decode step's attention; what its form does not cover, and every prefill, is built in.
-const ChosenKernel* StableHloOps::decode_kernel(const AttentionSpec& spec) {
+// What its form does not cover, and every prefill, is built in.
+const ChosenKernel* StableHloOps::decode_kernel(const std::string& op, const AttentionSpec& spec) {
   if (shape_.width > 1 || !shape_.rows_are_slots()) return nullptr;
   const bool plain = spec.sinks == kNoParam && spec.softcap == 0.0 && spec.window == 0 && spec.v_head_dim == spec.head_dim;
-  return kernel_for("decode_attention", {{"rows", std::to_string(shape_.rows)},
-                                            {"heads", std::to_string(spec.heads_local)},
-                                            {"kv_heads", std::to_string(spec.kv_heads_local)},
-                                            {"head_dim", std::to_string(spec.head_dim)},
-                                            {"cache_len", std::to_string(shape_.cache_len)},
-                                            {"dtype", std::string(torch_name(dtype_)) + (plain ? "" : " of another form")},
-                                            {"scale", match_number(spec.scale)}});
+  return kernel_for(op, {{"rows", std::to_string(shape_.rows)},
+                         {"heads", std::to_string(spec.heads_local)},
+                         {"kv_heads", std::to_string(spec.kv_heads_local)},
+                         {"head_dim", std::to_string(spec.head_dim)},
+                         {"cache_len", std::to_string(shape_.cache_len)},
+                         {"dtype", std::string(torch_name(dtype_)) + (plain ? "" : " of another form")},
+                         {"scale", match_number(spec.scale)}});
+}
+
+Value StableHloOps::append_attention(const ChosenKernel& kernel, const Hlo& q, const Hlo& k, const Hlo& v,
+                                     const AttentionSpec& spec) {
+  const int64_t rows = shape_.rows, heads = spec.kv_heads_local;
+  const HloType type{dtype_, {rows, heads, shape_.cache_len, spec.head_dim}};
+  const std::string layer = std::to_string(spec.layer);
+  const Hlo k_cache = argument(Kind::kCacheK, spec.layer, "cache_k." + layer, type);
+  const Hlo v_cache = argument(Kind::kCacheV, spec.layer, "cache_v." + layer, type);
+  const Hlo queries = hlo_.reshape(q, {rows, spec.heads_local, spec.head_dim});
+  const std::vector<Hlo> results =
+      call_kernel(kernel, "append_attention",
+                  {queries, hlo_.reshape(k, {rows, heads, spec.head_dim}), hlo_.reshape(v, {rows, heads, spec.head_dim}),
+                   k_cache, v_cache, per_row(Kind::kStart, "start"), per_row(Kind::kLength, "length")},
+                  {queries.type, type, type});
+  caches_.push_back({{Kind::kCacheK, spec.layer, type}, results[1]});
+  caches_.push_back({{Kind::kCacheV, spec.layer, type}, results[2]});
+  return std::make_shared<Hlo>(hlo_.reshape(results[0], q.type.dims));
 }
 
 Value StableHloOps::attention(const Value& q, const Value& k, const Value& v, const AttentionSpec& spec) {
@@ -92,14 +110,16 @@ Value StableHloOps::attention(const Value& q, const Value& k, const Value& v, co
   hlo_.comment("attention of layer " + std::to_string(spec.layer));
   const int64_t heads = spec.kv_heads_local, group = spec.heads_local / heads;
   const int64_t rows = shape_.rows, width = shape_.width, keys = shape_.cache_len, dim = queries.dim(2) / spec.heads_local;
+  if (const ChosenKernel* kernel = decode_kernel("append_attention", spec))
+    return append_attention(*kernel, queries, static_cast<const Hlo&>(*k), static_cast<const Hlo&>(*v), spec);
   const Hlo k_cache = cached_rows(updated_cache(Kind::kCacheK, spec.layer, static_cast<const Hlo&>(*k), heads));
   const Hlo v_cache = cached_rows(updated_cache(Kind::kCacheV, spec.layer, static_cast<const Hlo&>(*v), heads));
 
-  if (const ChosenKernel* kernel = decode_kernel(spec)) {
+  if (const ChosenKernel* kernel = decode_kernel("decode_attention", spec)) {
     // A row that is not in flight sees one position too: whatever comes out is finite.
     const Hlo length = hlo_.binary("add", per_row(Kind::kStart, "start"), 1.0);
     const Hlo by_head = hlo_.reshape(queries, {rows, spec.heads_local, dim});
-    const Hlo mixed = call_kernel(*kernel, "decode_attention", {by_head, k_cache, v_cache, length}, by_head.type);
+    const Hlo mixed = call_kernel(*kernel, "decode_attention", {by_head, k_cache, v_cache, length}, {by_head.type})[0];
     return std::make_shared<Hlo>(hlo_.reshape(mixed, queries.type.dims));
   }
 

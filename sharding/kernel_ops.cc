@@ -10,6 +10,7 @@ const std::vector<KernelOp>& kernel_ops() {
   static const std::vector<KernelOp> ops = {
       {"norm", {"kind", "tokens", "size", "dtype", "eps"}, {"rms_norm", "apply_rms_norm", "rmsnorm"}},
       {"decode_attention", {"rows", "heads", "kv_heads", "head_dim", "cache_len", "dtype", "scale"}, {}},
+      {"append_attention", {"rows", "heads", "kv_heads", "head_dim", "cache_len", "dtype", "scale"}, {}, {{3, 1}, {4, 2}}},
   };
   return ops;
 }

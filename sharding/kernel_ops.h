@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -10,7 +11,8 @@ struct KernelOp {
   std::string name;
   std::vector<std::string> parameters;
   std::vector<std::string>
-      operators;  // usual names of a torch operator that computes it; none: only compiled programs replace it
+      operators;                    // usual names of a torch operator that computes it; none: only compiled programs replace it
+  std::map<int, int> aliases = {};  // operands that a kernel writes in place: which result is each of them afterwards
 };
 const std::vector<KernelOp>& kernel_ops();
 

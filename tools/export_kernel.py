@@ -42,6 +42,10 @@ jax.config.update("jax_include_full_tracebacks_in_locations", False)
 ALLOWED_TARGETS = {"tpu": {"tpu_custom_call"}, "cpu": set()}
 
 
+# Operands that the kernel of an operation writes in place: which result is each of them afterwards.
+ALIASES = {"append_attention": {3: 1, 4: 2}}
+
+
 def operands(op, match):
     """The operands of an operation (docs/kernels.md), by name."""
 
@@ -55,6 +59,10 @@ def operands(op, match):
     rows = array("int32", "rows")
     if op == "decode_attention":
         return {"q": array(dtype, "rows", "heads", "head_dim"), "k_cache": cache, "v_cache": cache, "length": rows}
+    if op == "append_attention":
+        fresh = array(dtype, "rows", "kv_heads", "head_dim")
+        queries = array(dtype, "rows", "heads", "head_dim")
+        return {"q": queries, "k": fresh, "v": fresh, "k_cache": cache, "v_cache": cache, "start": rows, "length": rows}
     sys.exit(f"no operation `{op}` can be replaced")
 
 
@@ -211,6 +219,8 @@ def write_package(source, directory):
             f'    signature: "{signature}"',
             f"    sha256: {hashlib.sha256(text.encode()).hexdigest()}",
         ]
+        if aliases := ALIASES.get(source.replaces):
+            lines.append("    aliases: {" + ", ".join(f"{operand}: {result}" for operand, result in aliases.items()) + "}")
     built_with = f"jax: {jax.__version__}" + (f", mosaic: {mosaic}" if mosaic else "")
     head = [
         "schema: 1",

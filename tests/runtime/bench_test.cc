@@ -95,5 +95,18 @@ TEST(BenchRun, SharesALongStepAmongTheBatch) {
   EXPECT_THAT(bench_table({run}), testing::HasSubstr("  of read bandwidth, %          50\n"));
 }
 
+// The host's memory and cores are no measure of a chip.
+TEST(BenchRun, OnChipsHasNoRatioToTheLimitsOfTheHost) {
+  BenchRun run{.tp_size = 4, .prompt = 128, .new_tokens = 64, .decode_tokens_per_s = 20, .on_chips = true};
+  const auto json = nlohmann::json::parse(bench_json({run}))["runs"][0];
+  for (const char* name : {"read_bandwidth_bytes_per_s", "bandwidth_ratio", "peak_flops_per_s", "flops_ratio",
+                           "collective_ratio", "wait_ratio", "collective_us_per_token"})
+    EXPECT_TRUE(json[name].is_null()) << name;
+  EXPECT_EQ(json["decode_tokens_per_s"], 20);
+  EXPECT_EQ(bench_json(bench_runs(bench_json({run}))), bench_json({run}));
+  EXPECT_THAT(bench_table({run}), testing::HasSubstr("  of read bandwidth, %           -\n"));
+  EXPECT_THAT(bench_table({run}), testing::HasSubstr("decode tokens/s               20.0\n"));
+}
+
 }  // namespace
 }  // namespace tp

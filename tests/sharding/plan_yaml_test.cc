@@ -6,6 +6,7 @@
 #include <map>
 
 #include "sharding/error.h"
+#include "sharding/plan_kernels.h"
 #include "sharding/quantization.h"
 #include "tests/sharding/toy_model.h"
 
@@ -203,6 +204,43 @@ TEST_F(PlanYaml, RefusesUnknownNamesWithNearOnes) {
       "`colwise`, `colwise_gather_output`, `rowwise`, `rowwise_split_input`, `packed_colwise`, `packed_rowwise`, "
       "`embedding_rowwise`, `embedding_colwise`, `kv_replicated`, `mla_kv_a_proj`, `moe_tp_experts`, `grouped_gemm`, "
       "`ep_dispatch_experts`, `local_params`");
+}
+
+// Kernels are not about shards, but what is written there is checked wherever a plan is.
+TEST_F(PlanYaml, RefusesKernelsThatAreNone) {
+  EXPECT_EQ(message("kernels: rms_norm\n"),
+            "my.yaml:1:10: `kernels` is a mapping of operations to packages\n  fix: kernels: {norm: DIR}");
+  EXPECT_EQ(message("kernels:\n  nrom: a\n"), "my.yaml:2:3: no operation `nrom` can be replaced\n  fix: did you mean `norm`?");
+  EXPECT_EQ(message("kernels:\n  rope: a\n"),
+            "my.yaml:2:3: no operation `rope` can be replaced\n  fix: one of: norm, decode_attention, append_attention");
+  EXPECT_EQ(message("kernels:\n  norm: a\n  norm: b\n"), "my.yaml:3:3: `norm` is there twice\n  fix: remove one of them");
+  EXPECT_EQ(message("kernels:\n  norm: {kernel: a, kernel: b}\n"),
+            "my.yaml:2:21: `kernel` is there twice\n  fix: remove one of them");
+  EXPECT_EQ(message("kernels:\n  norm: {kernel: a, falback: error}\n"),
+            "my.yaml:2:21: unknown key `falback`\n  fix: did you mean `fallback`?");
+  EXPECT_EQ(message("kernels:\n  norm: {kernel: a, fallback: bultin}\n"),
+            "my.yaml:2:31: `bultin` is no fallback\n  fix: did you mean `builtin`?");
+  EXPECT_EQ(message("kernels:\n  norm: {tpu: a, gpu: b}\n"),
+            "my.yaml:2:18: unknown key `gpu`\n  fix: did you mean `cpu` or `tpu`?");
+  EXPECT_EQ(message("kernels:\n  norm: {fallback: builtin}\n"), "my.yaml:2:3: `norm` has no package\n  fix: write `norm: DIR`");
+}
+
+TEST_F(PlanYaml, MayNameAKernelForEachBackend) {
+  const std::filesystem::path file = std::filesystem::path(testing::TempDir()) / "plan_kernels_of_backends.yaml";
+  std::ofstream(file) << "kernels:\n"
+                         "  decode_attention: org/name\n"
+                         "  norm:\n"
+                         "    tpu: {kernel: a, fallback: builtin}\n"
+                         "    cpu: {kernel: b, operator: rms_norm}\n";
+  const std::vector<PlanKernel> kernels = read_plan_kernels(file.string());
+  ASSERT_EQ(kernels.size(), 3U);
+  EXPECT_EQ(kernels[0].op + kernels[0].backend, "decode_attention");
+  EXPECT_EQ(kernels[0].package, "org/name");
+  EXPECT_FALSE(kernels[0].built_in);
+  EXPECT_EQ(kernels[1].op + " " + kernels[1].backend + " " + kernels[1].package, "norm tpu a");
+  EXPECT_TRUE(kernels[1].built_in);
+  EXPECT_EQ(kernels[2].op + " " + kernels[2].backend + " " + kernels[2].package, "norm cpu b");
+  EXPECT_EQ(kernels[2].operator_name, "rms_norm");
 }
 
 TEST_F(PlanYaml, RefusesUnsupportedStylesWithTheReason) {

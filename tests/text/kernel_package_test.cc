@@ -64,7 +64,8 @@ TEST(KernelFragment, HasCustomCallsOfItsPlatformAlone) {
   const auto calling = [](const std::string& call) {
     return "func.func private @k(%a: tensor<f32>) -> tensor<f32> {\n  %0 = " + call + "\n}\n";
   };
-  const std::string mosaic = calling("stablehlo.custom_call @tpu_custom_call(%a) {backend_config = \"{\\22a\\22: \\\"@x } { //\"}");
+  const std::string mosaic =
+      calling("stablehlo.custom_call @tpu_custom_call(%a) {backend_config = \"{\\22a\\22: \\\"@x } { //\"}");
   EXPECT_EQ(fragment_refusal(mosaic, "tpu"), "taken");
   EXPECT_EQ(fragment_refusal(mosaic, "cpu"),
             "f.mlir: calls `tpu_custom_call`, which a kernel for cpu must not\n  fix: write it without custom calls");
@@ -86,13 +87,15 @@ class KernelPackageTest : public testing::Test {
     std::ofstream(dir_ / "k.mlir") << kFragment;
   }
 
-  static std::string variant(const std::string& more = "", const std::string& match = "kind: rms, tokens: 1, size: 8, dtype: float32, eps: 1e-06") {
+  static std::string variant(const std::string& more = "",
+                             const std::string& match = "kind: rms, tokens: 1, size: 8, dtype: float32, eps: 1e-06") {
     return "  - platform: cpu\n    match: {" + match + "}\n    file: k.mlir\n    symbol: k\n    signature: \"" + kSignature +
            "\"\n    sha256: " + sha256_hex(kFragment) + "\n" + more;
   }
   void write(const std::string& variants, const std::string& op = "norm", const std::string& more = "") {
     std::ofstream(dir_ / "kernel.yaml") << "schema: 1\nname: mine\nversion: 2\nlicense: Apache-2.0\nreplaces: " << op << "\n"
-                                        << more << "variants:\n" << variants;
+                                        << more << "variants:\n"
+                                        << variants;
   }
   std::string package_refusal() {
     return refusal([&] {
@@ -154,12 +157,37 @@ TEST_F(KernelPackageTest, ThatLeavesAParameterOpenIsRefused) {
   EXPECT_THAT(package_refusal(), HasSubstr(": unknown key `epss`\n  fix: did you mean `eps`?"));
 }
 
+// `signature` and `aliases` of a variant of append_attention.
+TEST_F(KernelPackageTest, SaysWhichOperandsItWritesInPlace) {
+  const std::string f = "tensor<1x8xf32>", c = "tensor<1x1x4x8xf32>", i = "tensor<1xi32>";
+  const auto with = [&](const std::string& aliases) {
+    write(
+        "  - platform: cpu\n    match: {rows: 1, heads: 1, kv_heads: 1, head_dim: 8, cache_len: 4, dtype: float32, scale: 1}\n"
+        "    file: k.mlir\n    symbol: k\n    sha256: 0\n    signature: \"(" +
+            f + ", " + f + ", " + f + ", " + c + ", " + c + ", " + i + ", " + i + ") -> (" + f + ", " + c + ", " + c + ")\"\n" +
+            aliases,
+        "append_attention");
+    return refusal([&] { read_kernel_package(dir_); });
+  };
+  EXPECT_EQ(with("    aliases: {3: 1, 4: 2}\n"), "taken");
+  EXPECT_EQ(read_kernel_package(dir_).variants[0].aliases, (std::map<int, int>{{3, 1}, {4, 2}}));
+  const std::string fix = "writes other operands in place than append_attention does\n  fix: aliases: {3: 1, 4: 2}";
+  EXPECT_EQ(with(""), at("7:5") + ": " + fix);
+  EXPECT_EQ(with("    aliases: {3: 1, 4: 1}\n"), at("13:14") + ": " + fix);
+  EXPECT_EQ(with("    aliases: {0: 1}\n"), at("13:15") + ": operand 0 and result 1 are of different types");
+  EXPECT_EQ(with("    aliases: {7: 1}\n"), at("13:15") + ": `7` is none of 7 in the signature");
+  EXPECT_EQ(with("    aliases: {3: 1, 3: 2}\n"), at("13:21") + ": operand 3 is there twice");
+  write(variant("    aliases: {0: 0}\n"));
+  EXPECT_EQ(package_refusal(), at("13:14") + ": writes other operands in place than norm does\n  fix: leave `aliases` out");
+}
+
 TEST_F(KernelPackageTest, ForANewerLibtpuIsRefused) {
   write(variant(), "norm", "built_with: {jax: 0.10.2, mosaic: 12}\n");
   const KernelPackage package = read_kernel_package(dir_);
   EXPECT_EQ(refusal([&] { require_libtpu_for(package, "0.0.52"); }),
-            (dir_ / "kernel.yaml").string() + ": its kernels are Mosaic of version 12, libtpu 0.0.52 reads up to 11\n"
-                                              "  fix: a newer libtpu, or export them again with an older jax");
+            (dir_ / "kernel.yaml").string() +
+                ": its kernels are Mosaic of version 12, libtpu 0.0.52 reads up to 11\n"
+                "  fix: a newer libtpu, or export them again with an older jax");
   write(variant(), "norm", "built_with: {jax: 0.10.2, mosaic: 9}\nmin_libtpu: 0.0.42\n");
   EXPECT_EQ(refusal([&] { require_libtpu_for(read_kernel_package(dir_), "0.0.52"); }), "taken");
   EXPECT_EQ(refusal([&] { require_libtpu_for(read_kernel_package(dir_), "0.0.40"); }),
