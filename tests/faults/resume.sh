@@ -9,7 +9,7 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 
 for ((i = 0; i < prompts; ++i)); do
   if ((i % 50 == 7)); then echo '{"ids":[]}'; else
-    echo "{\"prompt\":\"You are a helpful machine. The $i. chip\",\"seed\":$i,\"do_sample\":true,\"max_new_tokens\":$((1 + i % 9))}"
+    echo "{\"prompt\":\"You are a helpful machine. The $i. chip\",\"seed\":$i,\"do_sample\":true,\"max_new_tokens\":$((20 + i % 30)),\"ignore_eos\":true}"
   fi
 done >"$work/in.jsonl"
 run=("$tprun" --device cpu --quiet -n 2 --grace 1 --format json --skip-bad generate --model "$model" --input "$work/in.jsonl")
@@ -22,8 +22,9 @@ for ((kill = 1; kill <= kills; ++kill)); do
   before=$(lines)
   "${run[@]}" --output "$work/out.jsonl" --resume </dev/null 2>"$work/err" &
   job=$!
-  # After a random number of new lines, somewhere before the end.
-  enough=$((before + 1 + RANDOM % (prompts / (kills + 1))))
+  # After a random number of new lines. All kills together leave at least half of the lines, so that a fast machine is not done
+  # before the last of them, however many lines it writes between two looks.
+  enough=$((before + 1 + RANDOM % (prompts / (2 * (kills + 1)))))
   while [ "$(lines)" -lt $enough ] && [ -d /proc/$job ]; do sleep 0.02; done
   signals=(KILL TERM INT)
   kill -"${signals[$((RANDOM % 3))]}" $job 2>"$work/kill"
