@@ -41,6 +41,11 @@ RankProcess tprun_on_chips(int ranks, const std::vector<std::string>& arguments,
   return tprun({"--device", "tpu", "--pjrt-plugin", FAKE_SLICE, "-n", std::to_string(ranks)}, arguments, environment);
 }
 
+std::vector<std::string> shared_kv_heads(int ranks) {
+  if (ranks < 4) return {};
+  return {"--override", "layers.*.self_attn.k_proj=kv_replicated", "--override", "layers.*.self_attn.v_proj=kv_replicated"};
+}
+
 std::string file_text(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   std::stringstream text;

@@ -28,6 +28,9 @@ RankProcess tprun_on_cpu(const std::vector<std::string>& arguments);
 RankProcess tprun_on_chips(int ranks, const std::vector<std::string>& arguments,
                            const std::map<std::string, std::string>& environment = {});
 
+// What four ranks need to share the two KV heads of a model; nothing for fewer ranks.
+std::vector<std::string> shared_kv_heads(int ranks);
+
 std::string file_text(const std::filesystem::path& path);
 // A file of one JSON object, or of one a line.
 nlohmann::json json_file(const std::filesystem::path& path);

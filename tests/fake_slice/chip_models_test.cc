@@ -24,9 +24,7 @@ void PrintTo(const ModelCase& model, std::ostream* out) {
   *out << model.name;
 }
 
-// With two KV heads four ranks share them.
-const std::vector<std::string> kSharedKv = {"--override", "layers.*.self_attn.k_proj=kv_replicated", "--override",
-                                            "layers.*.self_attn.v_proj=kv_replicated"};
+const std::vector<std::string> kSharedKv = shared_kv_heads(4);
 
 class ChipModels : public testing::TestWithParam<ModelCase> {
  protected:

@@ -9,7 +9,7 @@ real=$(command -v mpirun)
 grace=3
 bound=$((grace + 2))
 
-# Makes the stub $1, whose script follows on standard input. It sees $real, and MARK to write to when it is there.
+# Makes the stub $1, whose script follows on standard input. It sees $real, and READY to write to when it is there.
 stub() {
   mkdir -p "$work/$1"
   { printf '#!/usr/bin/env bash\nreal=%q\nversion() { [ "$1" = --version ]; }\n' "$real"; cat; } >"$work/$1/mpirun"
@@ -26,7 +26,17 @@ begin() {
   job=$!
 }
 
-number_of() { kill -l "$1"; }
+# Signals $2… to tprun, each in a job of its own, once the stub $1 is there.
+strike() {
+  local stub=$1 signal
+  shift
+  for signal; do
+    begin "${stub}_$signal" "$stub" -n 2
+    appears "$work/${stub}_$signal.ready" "${stub}_$signal"
+    kill -"$signal" $job
+    expect $job $((128 + $(kill -l "$signal"))) "${stub}_$signal" $bound
+  done
+}
 
 # mpirun that is killed while it is asked for its version: the job's end, as any other mpirun's.
 stub asked <<'EOS'
@@ -35,7 +45,7 @@ exec "$real" "$@"
 EOS
 for signal in KILL TERM INT; do
   SIGNAL=$signal begin "asked_$signal" asked -n 2
-  expect $job $((128 + $(number_of $signal))) "asked_$signal" $bound
+  expect $job $((128 + $(kill -l $signal))) "asked_$signal" $bound
   [ "$(cat "$work/asked_$signal.err")" = "tprun: error: mpirun was ended by SIG$signal" ] || fail "asked_$signal: $(cat "$work/asked_$signal.err")"
 done
 
@@ -45,12 +55,7 @@ trap "" TERM INT HUP
 echo >"$READY"
 sleep 300
 EOS
-for signal in KILL TERM HUP; do
-  begin "mute_$signal" mute -n 2
-  appears "$work/mute_$signal.ready" "mute_$signal"
-  kill -$signal $job
-  expect $job $((128 + $(number_of $signal))) "mute_$signal" $bound
-done
+strike mute KILL TERM HUP
 
 # mpirun that starts nothing and does not listen.
 stub deaf <<'EOS'
@@ -59,12 +64,7 @@ trap "" TERM INT HUP
 echo >"$READY"
 sleep 300
 EOS
-for signal in KILL TERM HUP; do
-  begin "deaf_$signal" deaf -n 2
-  appears "$work/deaf_$signal.ready" "deaf_$signal"
-  kill -$signal $job
-  expect $job $((128 + $(number_of $signal))) "deaf_$signal" $bound
-done
+strike deaf KILL TERM HUP
 begin deaf_timeout deaf -n 2 --timeout 1
 expect $job 1 deaf_timeout $((1 + bound))
 [ "$(cat "$work/deaf_timeout.err")" = "tprun: error: --timeout: after 1 s these ranks had not started: 0, 1" ] || fail "deaf_timeout: $(cat "$work/deaf_timeout.err")"
@@ -99,7 +99,7 @@ for case in "KILL 1 0 0" "KILL 2 0 0" "KILL 2 1 0" "KILL 2 0 0.5" "TERM 2 1 0" "
   read -r signal ranks victim after <<<"$case"
   mark=early_${case// /_}
   SIGNAL=$signal VICTIM=$victim AFTER=$after begin "$mark" early -n "$ranks"
-  expect $job $((128 + $(number_of $signal))) "$mark" $bound
+  expect $job $((128 + $(kill -l $signal))) "$mark" $bound
   grep -q "^tprun: error: a rank was ended by SIG$signal before its program was started; mpirun said:$" "$work/$mark.err" ||
     fail "$mark: $(cat "$work/$mark.err")"
 done
@@ -109,12 +109,7 @@ stub stuck <<'EOS'
 version "$1" && exec "$real" "$@"
 exec "$real" "${@:1:$#-1}" bash -c '[ $OMPI_COMM_WORLD_RANK = 1 ] && { trap "" TERM INT; echo >"$READY"; sleep 300; }; exec "$0"' "${@: -1}"
 EOS
-for signal in KILL TERM; do
-  begin "stuck_$signal" stuck -n 2
-  appears "$work/stuck_$signal.ready" "stuck_$signal"
-  kill -$signal $job
-  expect $job $((128 + $(number_of $signal))) "stuck_$signal" $bound
-done
+strike stuck KILL TERM
 begin stuck_timeout stuck -n 2 --timeout 2
 expect $job 1 stuck_timeout $((2 + bound))
 [ "$(cat "$work/stuck_timeout.err")" = "tprun: error: --timeout: after 2 s these ranks had not started: 1" ] || fail "stuck_timeout: $(cat "$work/stuck_timeout.err")"

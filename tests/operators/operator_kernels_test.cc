@@ -43,10 +43,8 @@ class OperatorKernels : public testing::Test {
                                    work_ / "out",
                                    "--stats",
                                    work_ / "stats"};
-    if (ranks == 4) {
-      words.insert(words.end(), {"--override", "layers.*.self_attn.k_proj=kv_replicated", "--override",
-                                 "layers.*.self_attn.v_proj=kv_replicated"});
-    }
+    const std::vector<std::string> shared = shared_kv_heads(ranks);
+    words.insert(words.end(), shared.begin(), shared.end());
     words.insert(words.end(), more.begin(), more.end());
     return words;
   }

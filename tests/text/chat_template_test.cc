@@ -8,29 +8,20 @@
 #include <iterator>
 
 #include "runtime/tokenizer.h"
-#include "sharding/error.h"
+#include "tests/text/rendered.h"
 
 namespace tp {
 namespace {
 
 namespace fs = std::filesystem;
 
-std::string rendered(const std::string& text, const OrderedJson& extra = OrderedJson::object()) {
-  return render_chat(text, "chat_template.jinja", OrderedJson::array(), nullptr, false, extra);
+std::string rendered(const std::string& text) {
+  return rendered_as("chat_template.jinja", text);
 }
 
 std::string error_of(const std::string& text) {
-  try {
-    return "no error: " + rendered(text);
-  } catch (const Error& e) {
-    return e.text();
-  }
+  return error_as("chat_template.jinja", text);
 }
-
-struct Case {
-  const char* text;
-  const char* expected;
-};
 
 TEST(Jinja, EvaluatesAsPythonDoes) {
   const Case cases[] = {

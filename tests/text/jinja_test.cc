@@ -1,28 +1,18 @@
 // Jinja against what Python's jinja2 3.1.6 gives with the settings of transformers 5.24.
 #include <gmock/gmock.h>
 
-#include "runtime/chat_template.h"
-#include "sharding/error.h"
+#include "tests/text/rendered.h"
 
 namespace tp {
 namespace {
 
 std::string rendered(const std::string& text) {
-  return render_chat(text, "t", OrderedJson::array(), nullptr, false, OrderedJson::object());
+  return rendered_as("t", text);
 }
 
 std::string error_of(const std::string& text) {
-  try {
-    return "no error: " + rendered(text);
-  } catch (const Error& e) {
-    return e.text();
-  }
+  return error_as("t", text);
 }
-
-struct Case {
-  const char* text;
-  const char* expected;
-};
 
 TEST(JinjaAsPython, TestsGoByTheirSigns) {
   const Case cases[] = {
