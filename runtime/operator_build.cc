@@ -14,6 +14,7 @@ namespace tp {
 namespace fs = std::filesystem;
 namespace {
 
+constexpr const char* kMetadata = "metadata.json";
 constexpr int64_t kLargestFile = int64_t{1} << 30;
 #if defined(__x86_64__)
 constexpr const char* kCpu = "cpu-x86_64-linux";
@@ -88,30 +89,19 @@ CpuBuild choose_build(const fs::path& package) {
   return *best;
 }
 
-std::string base64_of_hex(const std::string& hex) {
-  static constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  for (size_t at = 0; at < hex.size(); at += 6) {
-    const std::string part = hex.substr(at, 6);
-    const unsigned long bits = std::stoul(part + std::string(6 - part.size(), '0'), nullptr, 16);
-    for (size_t i = 0; i < 4; ++i) text += i <= part.size() / 2 ? kDigits[bits >> (18 - 6 * i) & 63] : '=';
-  }
-  return text;
-}
-
 // The files of a build that its digest covers, by their paths in it.
 std::map<std::string, fs::path> files_of(const fs::path& build) {
   std::map<std::string, fs::path> files;
   for (auto at = fs::recursive_directory_iterator(build); at != fs::recursive_directory_iterator(); ++at) {
     const std::string name = fs::relative(at->path(), build).string();
     if (at->path().filename() == "__pycache__") at.disable_recursion_pending();
-    if (at->is_regular_file() && name != "metadata.json" && name != "metadata.json.sigstore") files[name] = at->path();
+    if (at->is_regular_file() && name != kMetadata && name != "metadata.json.sigstore") files[name] = at->path();
   }
   return files;
 }
 
 void require_digests(const OperatorBuild& build, const Json& metadata) {
-  const std::string where = (build.dir / "metadata.json").string(), fix = "get the kernel again";
+  const std::string where = (build.dir / kMetadata).string(), fix = "get the kernel again";
   const Json* digest = metadata.contains("digest") ? &metadata["digest"] : nullptr;
   if (digest == nullptr || !digest->is_object() || !digest->contains("files") || !(*digest)["files"].is_object())
     throw Error(where, "has no digest of the build's files", "a version of the kernel that has one");
@@ -120,13 +110,27 @@ void require_digests(const OperatorBuild& build, const Json& metadata) {
   const std::map<std::string, fs::path> files = files_of(build.dir);
   for (const auto& [name, path] : files) {
     if (!(*digest)["files"].contains(name)) throw Error(path.string(), "metadata.json knows no such file", fix);
-    const std::string found = base64_of_hex(sha256_hex(read_text_file(path, kLargestFile)));
+    const std::string found = sha256_base64(read_text_file(path, kLargestFile));
     if (const Json& said = (*digest)["files"][name]; said != found)
       throw Error(path.string(), "has the digest " + found + ", metadata.json says " + said.dump(), fix);
   }
   for (const auto& [name, unused] : (*digest)["files"].items()) {
     if (!files.contains(name)) throw Error((build.dir / name).string(), "is missing, metadata.json names it", fix);
   }
+}
+
+// What its metadata.json says of a build.
+OperatorBuild described_build(const fs::path& dir, const Json& metadata) {
+  const auto text = [&](const char* name) {
+    const Json value = metadata.is_object() ? metadata.value(name, Json()) : Json();
+    if (value.is_number_integer()) return std::to_string(value.get<int64_t>());
+    return value.is_string() ? value.get<std::string>() : std::string();
+  };
+  OperatorBuild build{
+      .dir = dir, .id = text("id"), .name = text("name"), .version = text("version"), .license = text("license")};
+  if (build.id.empty())
+    throw Error((dir / kMetadata).string(), "has no `id`, the namespace of the operators", "get the kernel again");
+  return build;
 }
 
 // A library of kernel-builder has an entry for Python, which nobody calls here, and needs nothing else of it.
@@ -158,23 +162,14 @@ std::vector<std::string> build_names(const fs::path& package) {
 }
 
 OperatorBuild read_build_metadata(const fs::path& dir) {
-  const fs::path path = dir / "metadata.json";
-  const Json metadata = read_json_file(path);
-  const auto text = [&](const char* name) {
-    const Json value = metadata.is_object() ? metadata.value(name, Json()) : Json();
-    if (value.is_number_integer()) return std::to_string(value.get<int64_t>());
-    return value.is_string() ? value.get<std::string>() : std::string();
-  };
-  OperatorBuild build{
-      .dir = dir, .id = text("id"), .name = text("name"), .version = text("version"), .license = text("license")};
-  if (build.id.empty()) throw Error(path.string(), "has no `id`, the namespace of the operators", "get the kernel again");
-  return build;
+  return described_build(dir, read_json_file(dir / kMetadata));
 }
 
 OperatorBuild find_operator_build(const fs::path& package) {
   const fs::path dir = package / "build" / choose_build(package).name;
-  OperatorBuild build = read_build_metadata(dir);
-  require_digests(build, read_json_file(dir / "metadata.json"));
+  const Json metadata = read_json_file(dir / kMetadata);
+  OperatorBuild build = described_build(dir, metadata);
+  require_digests(build, metadata);
   std::vector<std::string> libraries;
   for (const auto& [name, path] : files_of(dir)) {
     if (path.extension() != ".so") continue;

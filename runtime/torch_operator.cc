@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "sharding/error.h"
+#include "sharding/near_names.h"
 
 namespace tp {
 namespace {
@@ -54,13 +55,13 @@ std::optional<c10::OperatorHandle> find_operator(const OperatorBuild& build, con
   return std::nullopt;
 }
 
-// "`a`, `b`" of the operators in the library's namespace.
-std::string operators_of(const std::string& id) {
-  std::string text;
+// The operators in the library's namespace.
+std::vector<std::string> operators_of(const std::string& id) {
+  std::vector<std::string> names;
   for (const c10::OperatorName& name : c10::Dispatcher::singleton().getAllOpNames()) {
-    if (name.name.starts_with(id + "::")) text += (text.empty() ? "`" : ", `") + name.name.substr(id.size() + 2) + "`";
+    if (name.name.starts_with(id + "::")) names.push_back(name.name.substr(id.size() + 2));
   }
-  return text;
+  return names;
 }
 
 // Whether the arguments are a norm's, from the `first` one on.
@@ -103,10 +104,9 @@ NormOperator NormOperator::load(const OperatorBuild& build, const std::vector<st
       throw Error(where, "cannot be loaded: " + last_dl_error(), "get the kernel again, or leave it out");
     const auto found = find_operator(build, names);
     if (!found) {
-      std::string wanted;
-      for (const std::string& name : names) wanted += (wanted.empty() ? "`" : ", `") + name + "`";
-      const std::string has = operators_of(build.id);
-      throw Error(where, "registers no operator " + wanted + " in " + build.id + (has.empty() ? "" : "; it has " + has),
+      const std::string has = quoted_list(operators_of(build.id));
+      throw Error(where,
+                  "registers no operator " + quoted_list(names) + " in " + build.id + (has.empty() ? "" : "; it has " + has),
                   "name it in a plan: kernels: {norm: {kernel: DIR, operator: NAME}}");
     }
     return {where, *found};

@@ -40,6 +40,12 @@ std::vector<std::string> near_names(std::string_view name, const std::vector<std
   return names;
 }
 
+std::string quoted_list(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "`" : ", `") + name + "`";
+  return text;
+}
+
 std::string did_you_mean(std::string_view name, const std::vector<std::string>& candidates) {
   const std::vector<std::string> names = near_names(name, candidates);
   if (names.empty()) return "";

@@ -18,12 +18,6 @@ std::string parent_of(const std::string& name) {
   return name.substr(0, name.find_last_of('.'));
 }
 
-std::string quoted_list(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "`" : ", `") + name + "`";
-  return text;
-}
-
 // The patterns of a model's modules in the order of the forward pass, each once.
 std::vector<std::string> module_patterns(const std::vector<ModuleSpec>& modules) {
   std::vector<std::string> patterns;

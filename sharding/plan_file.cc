@@ -29,12 +29,6 @@ bool is_plan_key(const std::string& name) {
   return std::ranges::find(plan_keys(), name) != plan_keys().end();
 }
 
-std::string quoted_list(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "`" : ", `") + name + "`";
-  return text;
-}
-
 // What a value is, for "expected …, found …".
 std::string description(const YamlNode& node) {
   switch (node.kind) {

@@ -57,10 +57,8 @@ class KernelsReader {
 
   bool require_known(const YamlNode& key, const std::vector<std::string>& known) {
     if (std::ranges::find(known, key.text) != known.end()) return true;
-    std::string list;
-    for (const std::string& name : known) list += (list.empty() ? "`" : ", `") + name + "`";
     const std::string near = did_you_mean(key.text, known);
-    problem(key, "unknown key `" + key.text + "`", near.empty() ? "the keys are " + list : near);
+    problem(key, "unknown key `" + key.text + "`", near.empty() ? "the keys are " + quoted_list(known) : near);
     return false;
   }
 

@@ -96,9 +96,10 @@ class Settler {
     const ModuleSpec& module = planned.module;
     const WeightRule* rule = planned.weight_rule ? &plan_.plan.weights[*planned.weight_rule] : nullptr;
     const std::optional<WeightKind> stored = checkpoint_ != nullptr ? stored_kind(*checkpoint_, module) : std::nullopt;
-    planned.kind = stored ? *stored : rule ? rule->kind : kind_of(module.role, asked_);
+    const WeightKind wish = rule ? rule->kind : kind_of(module.role, asked_);
+    const bool wanted = wish != WeightKind::kStored;
+    planned.kind = stored.value_or(wish);
     const std::string where = rule ? rule->where : "--weights " + std::string(weight_kind_name(asked_));
-    const bool wanted = rule ? rule->kind != WeightKind::kStored : kind_of(module.role, asked_) != WeightKind::kStored;
     if (stored) {
       if (wanted || rule) note(where, module.name + " is stored quantized, and is used as it is stored");
       return checkpoint_->dir.string();
