@@ -21,6 +21,8 @@ Console::Console(ConsoleOptions options) : options_(std::move(options)) {
   if (options_.log_dir.empty()) return;
   std::error_code error;
   std::filesystem::create_directories(options_.log_dir, error);
+  if (error)
+    throw Error("--log-dir", options_.log_dir.string() + ": " + error.message(), "name a directory that can be written");
   for (int rank = options_.first_rank; rank < options_.first_rank + options_.ranks; ++rank) {
     for (int stream = 0; stream < 2; ++stream) {
       const auto path = log_path(rank, stream);

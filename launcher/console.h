@@ -36,7 +36,7 @@ class Console {
   bool spoke_last(int rank) const { return shown_last_ == rank; }
 
   bool full() const { return out_.full() || err_.full(); }
-  bool output_broken() const { return out_.broken(); }
+  int output_error() const { return out_.error(); }  // as OutputSink
   bool wait_written(double timeout_s) { return err_.wait_empty(timeout_s) && out_.wait_empty(timeout_s); }
 
  private:

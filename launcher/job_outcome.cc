@@ -2,6 +2,7 @@
 
 #include <signal.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
 
@@ -55,9 +56,10 @@ JobResult judge_job(const JobFacts& facts) {
     result.code = 128 + facts.stop_signal;
     result.stopped = true;
     result.error = "stopped by " + signal_name(facts.stop_signal);
-  } else if (facts.output_closed) {
-    result.code = 128 + SIGPIPE;
+  } else if (facts.output_error != 0) {
     result.stopped = true;
+    result.code = facts.output_error == EPIPE ? 128 + SIGPIPE : 1;
+    if (facts.output_error != EPIPE) result.error = "standard output: " + std::string(std::strerror(facts.output_error));
   } else if (facts.mpirun_signal != 0) {
     result.code = 128 + facts.mpirun_signal;
     result.error = "mpirun was ended by " + signal_name(facts.mpirun_signal);

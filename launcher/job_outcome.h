@@ -17,11 +17,11 @@ struct RankFacts {
 };
 
 struct JobFacts {
-  bool started = false;        // all ranks reported in and were told what to run
-  bool timed_out = false;      // they did not report in within timeout_s
-  bool output_closed = false;  // nobody reads the output any more
-  int stop_signal = 0;         // that tprun was sent; 0 = none
-  int mpirun_signal = 0;       // that ended mpirun, sent by somebody else; 0 = none
+  bool started = false;    // all ranks reported in and were told what to run
+  bool timed_out = false;  // they did not report in within timeout_s
+  int output_error = 0;    // errno of standard output, EPIPE when nobody reads it any more; 0 = all was written
+  int stop_signal = 0;     // that tprun was sent; 0 = none
+  int mpirun_signal = 0;   // that ended mpirun, sent by somebody else; 0 = none
   int mpirun_code = 0;
   std::string mpirun_output;
   double timeout_s = 0;

@@ -22,6 +22,7 @@ class EnvMaker {
 
   LaunchEnv make() {
     add_torchrun();
+    note_overwritten();
     if (request_.tpu) {
       add_addresses();
       add_topology();
@@ -41,7 +42,7 @@ class EnvMaker {
 
   void add_torchrun() {
     const int local = request_.nproc;
-    world_ = local * place_.nnodes;
+    world_ = request_.world_size > 0 ? request_.world_size : local * place_.nnodes;
     env_.common["WORLD_SIZE"] = std::to_string(world_);
     env_.common["LOCAL_WORLD_SIZE"] = std::to_string(local);
     env_.common["GROUP_RANK"] = std::to_string(place_.node_rank);
@@ -57,9 +58,21 @@ class EnvMaker {
     if (!request_.pjrt_plugin.empty()) env_.common["TPU_LIBRARY_PATH"] = request_.pjrt_plugin;
   }
 
+  // A name or an address; the port has an option of its own. More than one colon is IPv6.
+  static std::string checked_host(const std::string& host, const char* where) {
+    const bool odd =
+        host[0] == '-' || std::any_of(host.begin(), host.end(), [](unsigned char c) {
+          return c <= ' ' || c == 0x7f || std::string_view(",;/'\"`$\\[]").find(static_cast<char>(c)) != std::string_view::npos;
+        });
+    if (odd) throw Error(where, "`" + host + "` is not a host", "the name or address of the first host");
+    if (std::count(host.begin(), host.end(), ':') == 1)
+      throw Error(where, "`" + host + "` has a port", "the host alone; --master-port " + host.substr(host.find(':') + 1));
+    return host;
+  }
+
   std::string master_addr() const {
-    if (!request_.master_addr.empty()) return request_.master_addr;
-    if (const auto given = preset("MASTER_ADDR")) return *given;
+    if (!request_.master_addr.empty()) return checked_host(request_.master_addr, "--master-addr");
+    if (const auto given = preset("MASTER_ADDR")) return checked_host(*given, "MASTER_ADDR");
     if (!place_.several) return "127.0.0.1";
     if (place_.hosts.empty()) throw Error("--master-addr", "is needed with several hosts", "the address of the first host");
     return place_.hosts[0];
@@ -171,6 +184,26 @@ class EnvMaker {
     const char* name = "TORCH_TPU_INTERNAL_HANDSHAKE_PORT";
     const auto handshake = preset_number(request_.preset, name);
     if (handshake || !place_.several) env_.common[name] = std::to_string(handshake ? own_port(*handshake, name) : lease_any());
+  }
+
+  // A rank's own place cannot be that of another job, so here what is set does not win; it is told, for whoever meant it to.
+  void note_overwritten() {
+    std::string list;
+    const auto add = [&](const char* name, const std::string& value) {
+      list += (list.empty() ? "" : ", ") + (name + ("=" + value));
+    };
+    for (const char* name : {"RANK", "LOCAL_RANK"}) {
+      const auto left = preset(name);
+      if (left && (world_ > 1 || *left != "0")) add(name, *left);
+    }
+    for (const char* name : {"WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK", "NNODES", "NODE_RANK"}) {
+      const auto left = preset(name);
+      const auto ours = env_.common.find(name);
+      if (left && ours != env_.common.end() && *left != ours->second) add(name, *left);
+    }
+    if (!list.empty())
+      env_.notes.push_back(list + " of the environment is another job's; ranks get the values of this one, of " +
+                           std::to_string(world_) + (world_ == 1 ? " rank" : " ranks"));
   }
 
   // What torch_tpu and libtpu set for each rank of a job, found in the environment of the launcher.

@@ -14,7 +14,8 @@ namespace tp {
 
 // Everything that decides the environment of a job's ranks.
 struct LaunchEnvRequest {
-  int nproc = 1;  // ranks on this host
+  int nproc = 1;       // ranks on this host
+  int world_size = 0;  // 0 = nproc on every host
   NodePlace place;
   std::optional<int> master_port;  // option
   std::string master_addr;         // option; empty = not given
@@ -29,7 +30,7 @@ struct LaunchEnvRequest {
 struct LaunchEnv {
   Environment common;              // of every rank on this host
   std::vector<Environment> ranks;  // of each local rank, beside the common ones
-  std::vector<std::string> notes;  // variables of another job that contradict this one
+  std::vector<std::string> notes;  // variables of another job that contradict this one, those that are set anew too
   std::vector<PortLease> leases;
 };
 

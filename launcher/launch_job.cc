@@ -77,7 +77,6 @@ Launch make_launch(const Options& options, const LaunchSettings& settings, const
   launch.control = "tcp:";
   for (const Network& network : launch.networks) launch.control += (launch.control.back() == ':' ? "" : ",") + network.address;
   launch.control += ":" + std::to_string(launch.env.leases.back().port());
-  launch.env.common["WORLD_SIZE"] = std::to_string(settings.world_size());
   if (options.text("master-addr").empty() && !preset.contains("MASTER_ADDR")) {
     const std::string& first = settings.hosts[0].name;
     launch.env.common["MASTER_ADDR"] = first == "localhost" || first == "127.0.0.1" ? launch.networks[0].address : first;

@@ -1,7 +1,6 @@
 #include "launcher/launch_settings.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 
 #include "launcher/slurm.h"
@@ -43,13 +42,12 @@ int rank_count(const Options& options, const LaunchSettings& settings, const Env
     if (tpu && devices == 0) throw Error("--nproc-per-node", "auto: no chip was found to count", "give a number");
     return tpu ? devices : settings.cores;
   }
-  char* end = nullptr;
-  const long count = std::strtol(text.c_str(), &end, 10);
-  if (text.empty() || *end != '\0' || count < 1 || count > kMostRanks) {
+  const int count = whole_number(text).value_or(0);
+  if (count < 1 || count > kMostRanks) {
     throw Error("--nproc-per-node", "`" + text + "` is not a number of ranks",
                 "a whole number from 1 to " + std::to_string(kMostRanks) + ", or auto");
   }
-  return static_cast<int>(count);
+  return count;
 }
 
 // OMP_NUM_THREADS may be a list, one number per nesting level.
@@ -188,6 +186,7 @@ LaunchSettings with_ranks(const Options& options, const Environment& preset, int
 LaunchEnvRequest launch_env_request(const Options& options, const LaunchSettings& settings, const Environment& preset) {
   LaunchEnvRequest request;
   request.nproc = settings.nproc;
+  request.world_size = settings.world_size();
   request.place = settings.place;
   request.master_port = number(options, "master-port");
   request.master_addr = options.text("master-addr");

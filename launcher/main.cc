@@ -1,8 +1,11 @@
 // tprun: the launcher. Options to a job, a job to ranks, ranks to an exit code.
 #include <fcntl.h>
+#include <poll.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 #include <string>
 #include <vector>
@@ -22,12 +25,23 @@ void own_streams_and_signals() {
   std::signal(SIGCHLD, SIG_DFL);  // a parent that ignores it would have its children's ends kept from them
 }
 
+// What a command printed may still wait here, and would be lost without a word. A closed pipe is no error of ours.
+int code_with_output(int code) {
+  const bool failed = std::fflush(stdout) != 0;
+  const int why = errno;
+  if (!failed && std::ferror(stdout) == 0) return code;
+  pollfd output{1, POLLOUT, 0};
+  if (poll(&output, 1, 0) == 1 && (output.revents & POLLERR) != 0) return 128 + SIGPIPE;
+  std::fprintf(stderr, "tprun: error: standard output: %s\n", failed ? std::strerror(why) : "not all could be written");
+  return code == 0 ? 1 : code;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   own_streams_and_signals();
   try {
-    return tp::run_command(tp::parse_options(std::vector<std::string>(argv + 1, argv + argc)));
+    return code_with_output(tp::run_command(tp::parse_options(std::vector<std::string>(argv + 1, argv + argc))));
   } catch (const tp::Error& error) {
     std::fprintf(stderr, "tprun: error: %s\n", error.text().c_str());
   } catch (const std::exception& error) {

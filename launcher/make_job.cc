@@ -1,6 +1,10 @@
 #include "launcher/make_job.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 
 #include "launcher/checked_model.h"
@@ -42,6 +46,9 @@ void require_writable_target(const char* option, const std::string& path) {
   const fs::path parent = fs::absolute(path).parent_path();
   if (!fs::is_directory(parent, ignored)) throw Error(option, "no such directory: " + parent.string(), "make it first");
   if (fs::is_directory(path, ignored)) throw Error(option, path + " is a directory", "name a file");
+  // Found out now, not when all is computed.
+  if (access(fs::exists(path, ignored) ? path.c_str() : parent.c_str(), W_OK) != 0)
+    throw Error(option, path + ": " + std::strerror(errno), "name a file that can be written");
 }
 
 // A new directory for a model that has something to save.

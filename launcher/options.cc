@@ -93,16 +93,19 @@ class OptionParser {
     if (argument == "--") {
       options_.has_program = true;
       options_.program.assign(arguments_.begin() + static_cast<std::ptrdiff_t>(next_), arguments_.end());
-    } else if (const auto name = short_names().find(argument); name != short_names().end()) {
-      take_option(*find_row(name->second), std::nullopt, argument);
+      return;
+    }
+    const size_t equals = argument.find('=');
+    const std::string spelled = argument.substr(0, equals);
+    std::optional<std::string> value;
+    if (equals != std::string::npos) value = argument.substr(equals + 1);
+    if (const auto name = short_names().find(spelled); name != short_names().end()) {
+      take_option(*find_row(name->second), value, spelled);
     } else if (argument.starts_with("--")) {
-      const size_t equals = argument.find('=');
-      const std::string spelled = normalized(argument.substr(2, equals == std::string::npos ? equals : equals - 2));
-      const OptionRow* row = find_row(spelled);
-      if (row == nullptr) refuse_unknown(spelled);
-      std::optional<std::string> value;
-      if (equals != std::string::npos) value = argument.substr(equals + 1);
-      take_option(*row, value, argument.substr(0, equals));
+      const std::string name_given = normalized(spelled.substr(2));
+      const OptionRow* row = find_row(name_given);
+      if (row == nullptr) refuse_unknown(name_given);
+      take_option(*row, value, spelled);
     } else if (argument.size() > 1 && argument[0] == '-') {
       throw Error(argument, "unknown option", "a program's own options follow `--`: tprun … -- PROGRAM " + argument);
     } else {
@@ -227,8 +230,13 @@ class OptionParser {
     }
     if (!row.choices.empty() && std::find(row.choices.begin(), row.choices.end(), value) == row.choices.end()) {
       std::vector<std::string> choices(row.choices.begin(), row.choices.end());
-      throw Error(where, "`" + value + "` is not one of " + std::string(row.value_name), did_you_mean(value, choices));
+      const std::string near = did_you_mean(value, choices);
+      throw Error(where, "`" + value + "` is not one of " + std::string(row.value_name),
+                  near.empty() ? "for example " + where + "=" + choices[0] : near);
     }
+    // `--log-dir "$DIR"` with a variable that nobody set: taking it for an option that was left out would lose the logs.
+    const bool text_of_its_own = name == "prompt" || name == "system";
+    if (value.empty() && !text_of_its_own) throw Error(where, "is empty", "give " + where + " a value, or leave it out");
   }
 
   const std::vector<std::string>& arguments_;

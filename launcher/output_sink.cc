@@ -27,7 +27,7 @@ void OutputSink::write(std::string_view bytes) {
   if (bytes.empty()) return;
   {
     const std::lock_guard lock(mutex_);
-    if (broken_) return;
+    if (error_ != 0) return;
     queue_.append(bytes);
   }
   changed_.notify_all();
@@ -38,15 +38,15 @@ bool OutputSink::full() const {
   return queue_.size() > kFull;
 }
 
-bool OutputSink::broken() const {
+int OutputSink::error() const {
   const std::lock_guard lock(mutex_);
-  return broken_;
+  return error_;
 }
 
 bool OutputSink::wait_empty(double timeout_s) {
   std::unique_lock lock(mutex_);
   return changed_.wait_for(lock, std::chrono::duration<double>(timeout_s),
-                           [&] { return broken_ || (queue_.empty() && !writing_); });
+                           [&] { return error_ != 0 || (queue_.empty() && !writing_); });
 }
 
 void OutputSink::run() {
@@ -59,22 +59,23 @@ void OutputSink::run() {
     writing_ = true;
     lock.unlock();
     size_t done = 0;
-    bool failed = false, stopped = false;
-    while (done < part.size() && !failed && !stopped) {
+    int failed = 0;
+    bool stopped = false;
+    while (done < part.size() && failed == 0 && !stopped) {
       // Asking first keeps the thread able to stop; a pipe that is ready takes at least PIPE_BUF without blocking.
       pollfd ready{fd_, POLLOUT, 0};
       if (poll(&ready, 1, kPollMs) > 0) {
         const ssize_t n = ::write(fd_, part.data() + done, std::min<size_t>(part.size() - done, 4096));
         if (n >= 0) done += static_cast<size_t>(n);
-        failed = n < 0 && errno != EINTR && errno != EAGAIN;
+        if (n < 0 && errno != EINTR && errno != EAGAIN) failed = errno;
       }
       const std::lock_guard check(mutex_);
       stopped = stop_;
     }
     lock.lock();
     writing_ = false;
-    broken_ = broken_ || failed;
-    if (broken_) queue_.clear();
+    error_ = failed;
+    if (error_ != 0) queue_.clear();
     changed_.notify_all();
   }
 }

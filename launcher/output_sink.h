@@ -18,8 +18,8 @@ class OutputSink {
   OutputSink& operator=(const OutputSink&) = delete;
 
   void write(std::string_view bytes);
-  bool full() const;                  // more is queued than a slow reader should be allowed to pile up
-  bool broken() const;                // the reader is gone (EPIPE) or the disk is full; what is written goes nowhere
+  bool full() const;  // more is queued than a slow reader should be allowed to pile up
+  int error() const;  // errno of the write that failed, EPIPE when the reader is gone: the rest goes nowhere; else 0
   bool wait_empty(double timeout_s);  // true when all is written or nobody reads
 
  private:
@@ -29,7 +29,8 @@ class OutputSink {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::string queue_;
-  bool writing_ = false, broken_ = false, stop_ = false;
+  bool writing_ = false, stop_ = false;
+  int error_ = 0;
   std::thread thread_;
 };
 

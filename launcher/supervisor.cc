@@ -84,7 +84,7 @@ class Supervisor {
   int listen_fd_ = -1, signal_fd_ = -1, input_fd_ = -1;
   std::vector<std::unique_ptr<FrameStream>> newcomers_;
   std::vector<Rank> ranks_;
-  bool started_ = false, timed_out_ = false, done_sent_ = false, over_ = false, pipe_closed_ = false;
+  bool started_ = false, timed_out_ = false, done_sent_ = false, over_ = false, output_failed_ = false;
   bool ending_ = false, killed_ = false, killed_mpirun_ = false, lost_ = false;
   int stop_signal_ = 0;
   Clock::time_point start_deadline_{}, kill_deadline_{}, mpirun_deadline_{}, lost_deadline_{};
@@ -305,9 +305,10 @@ void Supervisor::check_deadlines() {
 }
 
 void Supervisor::check_output() {
-  if (pipe_closed_ || !console_.output_broken()) return;
-  // Whoever read the output has had enough. The ranks are told to stop, as a program of its own would have been.
-  pipe_closed_ = true;
+  if (output_failed_ || console_.output_error() == 0) return;
+  // Whoever read the output has had enough, or its disk is full. The ranks are told to stop, as a program of its own would have
+  // been.
+  output_failed_ = true;
   if (!ending_) end_ranks(SIGTERM);
 }
 
@@ -358,7 +359,7 @@ JobFacts Supervisor::facts() const {
   JobFacts facts;
   facts.started = started_;
   facts.timed_out = timed_out_;
-  facts.output_closed = pipe_closed_;
+  facts.output_error = console_.output_error();
   facts.stop_signal = stop_signal_;
   facts.mpirun_signal = killed_mpirun_ ? 0 : mpirun_->signal();
   facts.mpirun_code = killed_mpirun_ ? 0 : mpirun_->code();

@@ -52,7 +52,15 @@ bool ConfigValues::has(const std::string& key) const {
 }
 
 void ConfigValues::problem(const std::string& key, const std::string& what) {
-  problems_->push_back(shown(key) + " " + what);
+  const std::string text = shown(key) + " " + what;
+  if (std::find(problems_->begin(), problems_->end(), text) == problems_->end()) problems_->push_back(text);
+}
+
+bool ConfigValues::sound(const std::vector<std::string>& keys) const {
+  return std::none_of(keys.begin(), keys.end(), [&](const std::string& key) {
+    return std::any_of(problems_->begin(), problems_->end(),
+                       [&](const std::string& text) { return text.starts_with(shown(key)); });
+  });
 }
 
 std::optional<int64_t> ConfigValues::whole(const Json& value, const std::string& key, int64_t low, int64_t high) {

@@ -46,6 +46,8 @@ class ConfigValues {
   void rename(std::string_view aliases);
 
   void problem(const std::string& key, const std::string& what);
+  // No problem was noted of any of these keys: for checks of values against one another.
+  bool sound(const std::vector<std::string>& keys) const;
   void throw_problems(const std::string& fix = "") const;
   const std::string& path() const { return path_; }
   const Json& written_values() const { return written_; }

@@ -23,8 +23,9 @@ bool is_on(Switch what, ConfigValues& values) {
 void mark_written_layers(ConfigValues& values, std::vector<LayerConfig>& layers) {
   const std::vector<std::string> types = values.texts("mlp_layer_types");
   if (types.size() != layers.size()) {
-    values.problem("mlp_layer_types",
-                   "has " + std::to_string(types.size()) + " entries for " + std::to_string(layers.size()) + " layers");
+    if (values.sound({"num_hidden_layers"}))
+      values.problem("mlp_layer_types",
+                     "has " + std::to_string(types.size()) + " entries for " + std::to_string(layers.size()) + " layers");
     return;
   }
   for (size_t i = 0; i < layers.size(); ++i) {

@@ -182,8 +182,9 @@ Json parse_json(std::string_view text, const std::string& path, const JsonLimits
 
 std::string read_text_file(const std::filesystem::path& path, int64_t limit_bytes) {
   std::error_code code;
-  if (!std::filesystem::exists(path, code)) throw Error(path.string(), "no such file");
-  if (!std::filesystem::is_regular_file(path, code)) throw Error(path.string(), "not a regular file");
+  if (!std::filesystem::exists(path, code)) throw Error(path.string(), "no such file", "name a file that is there");
+  if (!std::filesystem::is_regular_file(path, code))
+    throw Error(path.string(), "not a regular file", "name a file, not a directory or a pipe");
   const auto size = static_cast<int64_t>(std::filesystem::file_size(path, code));
   if (code) throw Error(path.string(), "cannot be read: " + code.message());
   if (size > limit_bytes) {
@@ -191,7 +192,7 @@ std::string read_text_file(const std::filesystem::path& path, int64_t limit_byte
                                    " that a file of this kind may have");
   }
   std::ifstream in(path, std::ios::binary);
-  if (!in) throw Error(path.string(), std::string("cannot be read: ") + std::strerror(errno));
+  if (!in) throw Error(path.string(), std::string("cannot be read: ") + std::strerror(errno), "chmod +r, or name another file");
   std::string text(static_cast<size_t>(size), '\0');
   in.read(text.data(), size);
   text.resize(static_cast<size_t>(in.gcount()));

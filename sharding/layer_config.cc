@@ -33,8 +33,9 @@ std::vector<bool> read_rotated(ConfigValues& values, RopeRule rule, size_t layer
   }
   const std::vector<int64_t> flags = values.integers("no_rope_layers", 0, 1);
   if (flags.size() != layers) {
-    values.problem("no_rope_layers",
-                   "has " + std::to_string(flags.size()) + " entries for " + std::to_string(layers) + " layers");
+    if (values.sound({"num_hidden_layers"}))
+      values.problem("no_rope_layers",
+                     "has " + std::to_string(flags.size()) + " entries for " + std::to_string(layers) + " layers");
     return rotated;
   }
   for (size_t i = 0; i < layers; ++i) rotated[i] = flags[i] != 0;
@@ -72,7 +73,9 @@ std::vector<std::string> implied_types(ConfigValues& values, WindowRule rule, co
 std::optional<std::vector<std::string>> written_types(ConfigValues& values, size_t layers, bool chunks) {
   std::vector<std::string> types = values.texts("layer_types");
   if (types.size() != layers) {
-    values.problem("layer_types", "has " + std::to_string(types.size()) + " entries for " + std::to_string(layers) + " layers");
+    if (values.sound({"num_hidden_layers"}))
+      values.problem("layer_types",
+                     "has " + std::to_string(types.size()) + " entries for " + std::to_string(layers) + " layers");
     return std::nullopt;
   }
   for (std::string& type : types) {

@@ -81,12 +81,12 @@ void read_sizes(ConfigValues& values, const Family& family, ModelConfig& config)
     config.head_dim = values.integer("head_dim", 1, kMaxHeadDim);
   } else {
     config.head_dim = config.hidden_size / config.num_heads;
-    if (config.hidden_size % config.num_heads != 0) {
+    if (values.sound({"hidden_size", "num_attention_heads"}) && config.hidden_size % config.num_heads != 0) {
       values.problem("hidden_size", "is " + std::to_string(config.hidden_size) + ", not a multiple of num_attention_heads = " +
                                         std::to_string(config.num_heads) + ", and there is no head_dim");
     }
   }
-  if (config.num_heads % config.num_kv_heads != 0) {
+  if (values.sound({"num_attention_heads", "num_key_value_heads"}) && config.num_heads % config.num_kv_heads != 0) {
     values.problem("num_attention_heads",
                    "is " + std::to_string(config.num_heads) +
                        ", not a multiple of num_key_value_heads = " + std::to_string(config.num_kv_heads));
@@ -299,6 +299,7 @@ ModelConfig load_model_config(const std::filesystem::path& model) {
   std::error_code code;
   const std::filesystem::path path = std::filesystem::is_directory(model, code) ? model / "config.json" : model;
   if (!std::filesystem::exists(path, code)) {
+    if (code) throw Error(path.string(), "cannot be read: " + code.message(), "--model wants a directory that you may read");
     throw Error(path.string(), "no such file", "--model wants a directory with a config.json, or that file");
   }
   return parse_model_config(read_text_file(path, int64_t{16} << 20), path.string());

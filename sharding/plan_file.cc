@@ -206,7 +206,8 @@ std::optional<PlanRule> make_rule(const std::string& pattern, const std::string&
 
 std::string read_plan_text(const std::filesystem::path& path, const std::string& name) {
   std::error_code error;
-  if (!std::filesystem::exists(path, error)) throw Error(name, "no such plan file");
+  if (!std::filesystem::exists(path, error))
+    throw Error(name, "no such plan file", "name a YAML file; plans/README.md says what stands in it");
   if (!std::filesystem::is_regular_file(path, error)) throw Error(name, "not a file");
   std::ifstream in(path, std::ios::binary);
   if (!in) throw Error(name, "the plan file cannot be read");

@@ -74,6 +74,10 @@ refused "asked 4, found 1 chip (1 device)" --allow-run-as-root --host-root "$wor
 MASTER_PORT=port refused "MASTER_PORT: \`port\` is not a whole number" "${root[@]}" -- true
 refused "--node-rank: is needed with several hosts" "${root[@]}" --nnodes 2 -- true
 refused "is not a network of this host" "${root[@]}" --interface none0 -- true
+refused "--master-addr: \`a b\` is not a host" "${root[@]}" --master-addr "a b" -- true
+refused "--log-dir: is empty" "${root[@]}" --log-dir "" -- true
+touch "$work/file"
+refused "--log-dir: $work/file/logs: Not a directory" "${root[@]}" --log-dir "$work/file/logs" -- true
 soft=$(ulimit -Sn)
 ulimit -Sn 60
 refused "ulimit -n: 60 open files are not enough to start 8 ranks" "${root[@]}" -n 8 -- true
@@ -124,6 +128,27 @@ ln -s /dev/full "$work/full/rank_1.stdout.log"
 0" ] || fail "a full disk: the other log is not whole"
 "$tprun" --device cpu -n 2 --quiet -- sh -c 'echo $RANK; echo $RANK >&2' >"$work/out" 2>"$work/err" </dev/null
 [ "$(cat "$work/out")" = 0 ] && [ ! -s "$work/err" ] || fail "--quiet is not quiet"
+
+# A full disk is told, by what only prints and by a job.
+for line in --help --version "env --device cpu" devices "plan show --model $tiny --tp 2" "--device cpu --dry-run -- true" "--device cpu -n 2 --quiet -- echo"; do
+  timeout 20 "$tprun" $line >/dev/full 2>"$work/err" </dev/null
+  code=$?
+  [ $code = 1 ] && grep -q "^tprun: error: standard output: " "$work/err" || { fail "$line >/dev/full: code $code"; cat "$work/err"; }
+done
+# What somebody has read enough of is no error.
+"$tprun" plan show --model "$tiny" --tp 2 2>"$work/err" | sed -u 1q >"$work/out"
+[ ! -s "$work/err" ] || fail "plan show | head: $(cat "$work/err")"
+
+# A place in another job that the environment names is told in one line, and no rank's.
+RANK=3 WORLD_SIZE=8 "$tprun" --device cpu -n 2 -- sh -c '[ $RANK = 0 ] && echo $WORLD_SIZE; exit 0' >"$work/out" 2>"$work/err" </dev/null
+[ "$(cat "$work/out")" = 2 ] && grep -q "^tprun: RANK=3, WORLD_SIZE=8 of the environment is another job's;" "$work/err" || fail "left over places: $(cat "$work/err")"
+
+# Who may not write there is told before anything is computed.
+mkdir -m 755 "$work/others" && chmod 755 "$work"
+if [ "$(id -u)" = 0 ] && setpriv --reuid 65534 --clear-groups test -x "$tprun" -a -r "$tiny/config.json"; then
+  setpriv --reuid 65534 --clear-groups "$tprun" --device cpu generate --model "$tiny" --prompt x --stats "$work/others/s.json" >"$work/out" 2>"$work/err" </dev/null
+  [ $? = 2 ] && grep -qF -- "--stats: $work/others/s.json: Permission denied" "$work/err" || fail "--stats that cannot be written: $(cat "$work/err")"
+fi
 
 # Standard input goes to rank 0, whole.
 head -c 3000000 /dev/urandom >"$work/in"

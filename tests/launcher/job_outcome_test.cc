@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <cerrno>
+
 namespace tp {
 namespace {
 
@@ -31,6 +33,17 @@ TEST(JobOutcome, IsTheSignalThatTprunWasSent) {
   EXPECT_EQ(judge_job(facts).code, 130);
   EXPECT_TRUE(judge_job(facts).stopped);
   EXPECT_EQ(judge_job(facts).error, "stopped by SIGINT");
+}
+
+TEST(JobOutcome, TellsWhyStandardOutputEndedUnlessNobodyReadsIt) {
+  JobFacts facts = two_ranks(RankExit{0, 0, true, 1}, RankExit{0, 0, true, 2});
+  facts.output_error = EPIPE;
+  EXPECT_EQ(judge_job(facts).code, 141);
+  EXPECT_EQ(judge_job(facts).error, "");
+  facts.output_error = ENOSPC;
+  EXPECT_EQ(judge_job(facts).code, 1);
+  EXPECT_TRUE(judge_job(facts).stopped);
+  EXPECT_EQ(judge_job(facts).error, "standard output: No space left on device");
 }
 
 TEST(JobOutcome, IsTheSignalThatEndedMpirunNotItsBareOne) {

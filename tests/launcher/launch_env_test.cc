@@ -50,6 +50,42 @@ TEST(LaunchEnv, RefusesAHandshakePortThatIsNone) {
             std::string(name) + ": 70000 is not a port\n  fix: a number from 1 to 65535");
 }
 
+TEST(LaunchEnv, TellsInALineThatRanksGetAnotherPlaceThanTheOneThatIsSet) {
+  LaunchEnvRequest request;
+  request.nproc = 2;
+  request.preset = {{"RANK", "0"}, {"LOCAL_RANK", "0"}, {"WORLD_SIZE", "8"}, {"LOCAL_WORLD_SIZE", "2"}, {"GROUP_RANK", "1"}};
+  const LaunchEnv env = make_launch_env(request);
+  EXPECT_EQ(env.common.at("WORLD_SIZE"), "2");
+  EXPECT_THAT(env.notes,
+              ::testing::ElementsAre("RANK=0, LOCAL_RANK=0, WORLD_SIZE=8, GROUP_RANK=1 of the environment is another "
+                                     "job's; ranks get the values of this one, of 2 ranks"));
+  request.preset = {{"WORLD_SIZE", "2"}, {"LOCAL_WORLD_SIZE", "2"}, {"GROUP_RANK", "0"}};
+  EXPECT_THAT(make_launch_env(request).notes, ::testing::IsEmpty());
+}
+
+TEST(LaunchEnv, CountsTheRanksOfAllHosts) {
+  LaunchEnvRequest request;
+  request.nproc = 2;
+  request.world_size = 5;
+  EXPECT_EQ(make_launch_env(request).common.at("WORLD_SIZE"), "5");
+}
+
+TEST(LaunchEnv, RefusesAMasterThatIsNoHost) {
+  LaunchEnvRequest request;
+  for (const char* bad : {"a b", "-x", "a,b", "http://a", "a\n"}) {
+    request.master_addr = bad;
+    EXPECT_EQ(refusal(request),
+              "--master-addr: `" + std::string(bad) + "` is not a host\n  fix: the name or address of the first host");
+  }
+  request.master_addr = "host0:29500";
+  EXPECT_EQ(refusal(request), "--master-addr: `host0:29500` has a port\n  fix: the host alone; --master-port 29500");
+  request.master_addr = "fe80::1";
+  EXPECT_EQ(make_launch_env(request).common.at("MASTER_ADDR"), "fe80::1");
+  request.master_addr = "";
+  request.preset = {{"MASTER_ADDR", "a b"}};
+  EXPECT_EQ(refusal(request), "MASTER_ADDR: `a b` is not a host\n  fix: the name or address of the first host");
+}
+
 TEST(LaunchEnv, TellsThatRanksHaveTheirOwn) {
   EXPECT_THAT(make_launch_env(tpu_request(2, {{"TPU_VISIBLE_CHIPS", "0"}})).notes,
               ::testing::ElementsAre(

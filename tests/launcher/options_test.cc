@@ -41,6 +41,22 @@ TEST(Options, GiveTheRestToTheProgram) {
   EXPECT_FALSE(options.given("model"));
 }
 
+TEST(Options, TakeAValueOfAShortNameAfterAnEqualsSignToo) {
+  EXPECT_EQ(parse_options({"-n=2", "--", "true"}).text("nproc-per-node"), "2");
+  EXPECT_EQ(parse_options({"-np", "2", "--", "true"}).text("nproc-per-node"), "2");
+  EXPECT_EQ(refusal({"-n"}), "-n: needs a value: N|auto\n  fix: write -n=VALUE");
+  EXPECT_EQ(refusal({"-x=2"}), "-x=2: unknown option\n  fix: a program's own options follow `--`: tprun … -- PROGRAM -x=2");
+}
+
+// `--log-dir "$LOGS"` where nobody has set LOGS.
+TEST(Options, RefuseAnEmptyValue) {
+  EXPECT_EQ(refusal({"--log-dir", ""}), "--log-dir: is empty\n  fix: give --log-dir a value, or leave it out");
+  EXPECT_EQ(refusal({"--api-key="}), "--api-key: is empty\n  fix: give --api-key a value, or leave it out");
+  EXPECT_EQ(refusal({"--override", ""}), "--override: is empty\n  fix: give --override a value, or leave it out");
+  EXPECT_EQ(refusal({"--device="}), "--device: `` is not one of cpu|tpu\n  fix: for example --device=cpu");
+  EXPECT_EQ(parse_options({"generate", "--system", "", "--prompt="}).text("system"), "");
+}
+
 TEST(Options, TakeTheLastOfTwoAndAllOfTheRepeatable) {
   const Options options = parse_options({"score", "--seed", "1", "--seed", "2", "--stop", "a", "--stop=b"});
   EXPECT_EQ(options.count("seed"), 2);
@@ -66,9 +82,10 @@ TEST(Options, UnderstandTrueAndFalseOfFlags) {
 TEST(Options, OfferNearNames) {
   EXPECT_EQ(refusal({"--nproc-per-nod", "2"}), "--nproc-per-nod: unknown option\n  fix: did you mean `--nproc-per-node`?");
   EXPECT_EQ(refusal({"generate", "--max-new", "2"}), "--max-new: unknown option\n  fix: `tprun --help` lists the options");
-  EXPECT_EQ(refusal({"genrate"}),
-            "genrate: unknown command; the commands are generate, chat, serve, score, bench, devices, env, plan, kernels, tokenize, "
-            "doctor, completion\n  fix: did you mean `generate`?");
+  EXPECT_EQ(
+      refusal({"genrate"}),
+      "genrate: unknown command; the commands are generate, chat, serve, score, bench, devices, env, plan, kernels, tokenize, "
+      "doctor, completion\n  fix: did you mean `generate`?");
   EXPECT_EQ(refusal({"plan", "chek"}),
             "plan chek: unknown; it is one of: check | show | suggest | aot\n  fix: did you mean `check`?");
   EXPECT_EQ(refusal({"generate", "--dtype", "bfloat"}),

@@ -52,7 +52,7 @@ TEST(JsonDocument, RefusesAFileThatIsNotThere) {
     read_json_file("/nonexistent/config.json");
     FAIL();
   } catch (const Error& error) {
-    EXPECT_EQ(error.text(), "/nonexistent/config.json: no such file");
+    EXPECT_EQ(error.text(), "/nonexistent/config.json: no such file\n  fix: name a file that is there");
   }
 }
 

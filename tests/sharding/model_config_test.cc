@@ -182,8 +182,12 @@ TEST(ModelConfig, ListsEveryWrongNumberAtOnce) {
             "  `num_hidden_layers` is 0, not between 1 and 4096\n"
             "  `rms_norm_eps` is null\n"
             "  `attention_bias` is 1, not true or false\n"
-            "  `attention_bias` is 1, not true or false\n"
             "  `tie_word_embeddings` is \"no\", not true or false");
+  // A wrong size is not blamed on what it should fit.
+  EXPECT_EQ(refusal("llama", R"({"num_attention_heads": 0})"),
+            "config.json: `num_attention_heads` is 0, not between 1 and 65536");
+  EXPECT_EQ(refusal("qwen3", R"({"num_hidden_layers": 2.5, "layer_types": ["full_attention", "full_attention"]})"),
+            "config.json: `num_hidden_layers` is 2.5, not a whole number");
   EXPECT_EQ(refusal("llama", R"({"num_attention_heads": 6, "head_dim": 8})"),
             "config.json: `num_attention_heads` is 6, not a multiple of num_key_value_heads = 4");
   EXPECT_EQ(refusal("llama", R"({"hidden_size": 60, "num_key_value_heads": 8})"),

@@ -324,7 +324,7 @@ TEST_F(PlanYaml, RefusesAMissingFile) {
     load_plan({.plan = "none.yaml"}, config_of("llama"), kPlans);
     FAIL();
   } catch (const Error& e) {
-    EXPECT_EQ(e.text(), "none.yaml: no such plan file");
+    EXPECT_EQ(e.text(), "none.yaml: no such plan file\n  fix: name a YAML file; plans/README.md says what stands in it");
   }
   try {
     load_plan({.plan = "."}, config_of("llama"), kPlans);
