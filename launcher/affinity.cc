@@ -148,11 +148,15 @@ std::vector<Cpu> usable_cpus(const std::string& root) {
   return cpus;
 }
 
-int usable_cores(const std::vector<Cpu>& cpus, const std::string& root) {
+int count_cores(const std::vector<Cpu>& cpus) {
   std::set<std::pair<int, int>> cores;
   for (const Cpu& cpu : cpus) cores.emplace(cpu.package, cpu.core);
+  return static_cast<int>(cores.size());
+}
+
+int usable_cores(const std::vector<Cpu>& cpus, const std::string& root) {
   const double quota = quota_cpus(root);
-  int count = static_cast<int>(cores.size());
+  int count = count_cores(cpus);
   if (quota > 0) count = std::min(count, static_cast<int>(std::ceil(quota)));
   return std::max(1, count);
 }

@@ -18,7 +18,10 @@ struct Cpu {
 // together. `root` prefixes /sys, for tests.
 std::vector<Cpu> usable_cpus(const std::string& root = "");
 
-// Cores among them (a core with two hyperthreads counts once), at most what the CPU quotas of its cgroups pay for; at
+// Cores that they belong to; a core with two hyperthreads counts once.
+int count_cores(const std::vector<Cpu>& cpus);
+
+// The same, at most what the CPU quotas of its cgroups pay for; at
 // least 1. `root` prefixes /sys and /proc, for tests.
 int usable_cores(const std::vector<Cpu>& cpus, const std::string& root = "");
 

@@ -57,18 +57,22 @@ Finding look_at_root(const Options& options) {
   return {"root", root ? "root, with the opt-in" : "not root", ""};
 }
 
-Finding look_at_cores(const LaunchSettings& settings) {
-  const std::vector<Cpu> cpus = usable_cpus();
-  std::string text = std::to_string(settings.cores) + " cores, " + std::to_string(cpus.size()) + " CPUs; " +
-                     std::to_string(settings.nproc) + (settings.nproc == 1 ? " rank of " : " ranks of ") +
-                     std::to_string(settings.threads) + (settings.threads == 1 ? " thread:" : " threads:");
+Finding look_at_cores(const LaunchSettings& settings, const std::string& root) {
+  const std::vector<Cpu> cpus = usable_cpus(root);
+  std::string text = std::to_string(settings.cores) + (settings.cores == 1 ? " core, " : " cores, ") +
+                     std::to_string(cpus.size()) + " CPUs; " + std::to_string(settings.nproc) +
+                     (settings.nproc == 1 ? " rank of " : " ranks of ") + std::to_string(settings.threads) +
+                     (settings.threads == 1 ? " thread:" : " threads:");
   for (int rank = 0; rank < settings.nproc && rank < 8; ++rank) {
     text += " rank " + std::to_string(rank) + " on";
     for (int cpu : cpus_of_rank(cpus, rank, settings.nproc, settings.threads)) text += " " + std::to_string(cpu);
     text += rank + 1 < settings.nproc ? "," : "";
   }
-  const bool crowded = settings.nproc * settings.threads > static_cast<int>(cpus.size());
-  return {"cores", text, crowded ? "more threads than CPUs: fewer ranks, or --threads" : ""};
+  const int threads = settings.nproc * settings.threads;
+  if (threads > static_cast<int>(cpus.size())) return {"cores", text, "more threads than CPUs: fewer ranks, or --threads"};
+  // A quota gives less time than there are CPUs: ranks that use more of them are stopped, and the others wait for them.
+  const bool paid = threads <= settings.cores || settings.cores >= count_cores(cpus);
+  return {"cores", text, paid ? "" : "more threads than the cgroup's CPU quota pays for: fewer ranks, or --threads"};
 }
 
 Finding look_at_slots(const LaunchSettings& settings) {
@@ -127,20 +131,22 @@ Finding look_at_chips(const LaunchSettings& settings, const std::string& root) {
   return {"chips", text, mend};
 }
 
-// The plugin that the ranks would load, tried in a process of its own.
+// The plugin that the ranks would load, tried in a process of its own. Without chips only `plan aot` needs one.
 Finding look_at_plugin(const LaunchSettings& settings) {
+  if (settings.device.device != "tpu") return {"plugin", describe_libtpu(), ""};
   if (!settings.pjrt_plugin.empty()) return {"plugin", settings.pjrt_plugin + " can be loaded", ""};
   const std::string libtpu = find_libtpu();
   require_pjrt_plugin(libtpu, "libtpu");
   return {"plugin", "libtpu " + libtpu + " can be loaded", ""};
 }
 
-Finding look_at_lock() {
+Finding look_at_lock(bool tpu) {
   const LibtpuLock lock = libtpu_lock();
   if (!lock.exists) return {"lock", "no /tmp/libtpu_lockfile", ""};
   if (!lock.held) return {"lock", "/tmp/libtpu_lockfile is left over and held by nobody: harmless", ""};
   const std::string who = lock.holder ? holder_text(*lock.holder) : "a process";
-  return {"lock", "/tmp/libtpu_lockfile is held by " + who, "wait for that process, or end it; do not remove the file"};
+  return {"lock", "/tmp/libtpu_lockfile is held by " + who,
+          tpu ? "wait for that process, or end it; do not remove the file" : ""};
 }
 
 }  // namespace
@@ -158,13 +164,13 @@ std::vector<Finding> examine_host(const Options& options) {
     return Finding{"launch", settings.device.note.empty() ? "device " + settings.device.device : settings.device.note, ""};
   }));
   findings.push_back(look_at_slots(settings));
-  findings.push_back(guarded("cores", [&] { return look_at_cores(settings); }));
+  findings.push_back(guarded("cores", [&] { return look_at_cores(settings, options.text("host-root")); }));
   findings.push_back(look_at_shm(settings.nproc));
   findings.push_back(look_at_memlock(settings.device.device == "tpu"));
   findings.push_back(look_at_interfaces(options.text("interface")));
   findings.push_back(look_at_chips(settings, options.text("host-root")));
-  if (settings.device.device == "tpu") findings.push_back(guarded("plugin", [&] { return look_at_plugin(settings); }));
-  findings.push_back(look_at_lock());
+  findings.push_back(guarded("plugin", [&] { return look_at_plugin(settings); }));
+  findings.push_back(look_at_lock(settings.device.device == "tpu"));
   return findings;
 }
 

@@ -6,6 +6,7 @@
 #include <regex>
 #include <sstream>
 
+#include "launcher/preset_values.h"
 #include "sharding/error.h"
 
 namespace tp {
@@ -24,7 +25,7 @@ int slots_of(const std::string& text, const std::string& where) {
 
 void add_host(std::vector<HostSlots>& hosts, HostSlots host, const std::string& where, const std::string& form) {
   // What begins with a dash would be an option of ssh; mpirun is given all hosts in one word, NAME:N,NAME:N.
-  if (host.name.empty() || host.name[0] == '-' || host.name.find_first_of(":,\"' \t\r") != std::string::npos)
+  if (!is_host(host.name) || host.name.find(':') != std::string::npos)
     throw Error(where, "`" + host.name + "` is not a host", form);
   const bool twice = std::any_of(hosts.begin(), hosts.end(), [&](const HostSlots& h) { return h.name == host.name; });
   if (twice) throw Error(where, host.name + " is there twice", "NAME:N gives a host N ranks");

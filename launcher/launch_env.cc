@@ -60,11 +60,7 @@ class EnvMaker {
 
   // A name or an address; the port has an option of its own. More than one colon is IPv6.
   static std::string checked_host(const std::string& host, const char* where) {
-    const bool odd =
-        host[0] == '-' || std::any_of(host.begin(), host.end(), [](unsigned char c) {
-          return c <= ' ' || c == 0x7f || std::string_view(",;/'\"`$\\[]").find(static_cast<char>(c)) != std::string_view::npos;
-        });
-    if (odd) throw Error(where, "`" + host + "` is not a host", "the name or address of the first host");
+    if (!is_host(host)) throw Error(where, "`" + host + "` is not a host", "the name or address of the first host");
     if (std::count(host.begin(), host.end(), ':') == 1)
       throw Error(where, "`" + host + "` has a port", "the host alone; --master-port " + host.substr(host.find(':') + 1));
     return host;
@@ -131,7 +127,7 @@ class EnvMaker {
     for (const std::string& address : addresses) {
       const size_t colon = address.rfind(':');
       const auto port = colon == std::string::npos ? std::nullopt : whole_number(address.substr(colon + 1));
-      if (!port || colon == 0 || *port < 1 || *port > kHighestPort)
+      if (!port || !is_host(address.substr(0, colon)) || *port < 1 || *port > kHighestPort)
         throw Error(kAddresses, "`" + address + "` is not host:port", fix);
       if (!seen.insert(address).second) throw Error(kAddresses, "`" + address + "` is there twice", fix);
       const size_t node = (seen.size() - 1) / static_cast<size_t>(request_.nproc);

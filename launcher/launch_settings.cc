@@ -154,7 +154,8 @@ int LaunchSettings::world_size() const {
 
 LaunchSettings launch_settings(const Options& options, const Environment& preset) {
   LaunchSettings settings;
-  settings.cores = usable_cores(usable_cpus());
+  const std::string root = options.text("host-root");
+  settings.cores = usable_cores(usable_cpus(root), root);
   settle_device(options, preset, settings);
   settings.nproc_given = options.given("nproc-per-node");
   settle_place(options, preset, settings);

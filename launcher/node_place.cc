@@ -19,11 +19,27 @@ int node_rank_of(const NodeOptions& options, const Environment& preset, bool tpu
   throw Error("--node-rank", "is needed with several hosts", "0 on the first host, 1 on the second, …");
 }
 
+// Blanks around a name and empty names between commas count for nothing, as torch_tpu has it.
+std::vector<std::string> worker_hosts(const std::string& names) {
+  constexpr const char* kName = "TPU_WORKER_HOSTNAMES";
+  const std::string fix = "set it to the names of all hosts, with commas between";
+  std::vector<std::string> hosts;
+  for (std::string host : comma_list(names)) {
+    host.erase(0, std::min(host.find_first_not_of(" \t"), host.size()));
+    host.erase(host.find_last_not_of(" \t") + 1);
+    if (host.empty()) continue;
+    if (!is_host(host)) throw Error(kName, "`" + host + "` is not a host", fix);
+    if (std::find(hosts.begin(), hosts.end(), host) != hosts.end()) throw Error(kName, host + " is there twice", fix);
+    hosts.push_back(std::move(host));
+  }
+  return hosts;
+}
+
 }  // namespace
 
 NodePlace find_node_place(const NodeOptions& options, bool tpu, const Environment& preset) {
   NodePlace place;
-  if (const auto names = preset_text(preset, "TPU_WORKER_HOSTNAMES"); names && tpu) place.hosts = comma_list(*names);
+  if (const auto names = preset_text(preset, "TPU_WORKER_HOSTNAMES"); names && tpu) place.hosts = worker_hosts(*names);
   const bool indexed = tpu && preset_number(preset, "JOB_COMPLETION_INDEX").has_value();
   place.several = place.hosts.size() > 1 || options.nnodes.value_or(1) > 1 || indexed;
   if (!place.several) {

@@ -24,6 +24,14 @@ std::vector<std::string> comma_list(const std::string& text) {
   return parts;
 }
 
+bool is_host(std::string_view text) {
+  constexpr std::string_view kNever = ",;/'\"`$\\(){}";
+  const auto never = [&](unsigned char c) {
+    return c <= ' ' || c == 0x7f || kNever.find(static_cast<char>(c)) != std::string_view::npos;
+  };
+  return !text.empty() && text[0] != '-' && std::none_of(text.begin(), text.end(), never);
+}
+
 std::optional<std::string> preset_text(const Environment& preset, const std::string& name) {
   const auto value = preset.find(name);
   return value == preset.end() || value->second.empty() ? std::nullopt : std::optional<std::string>(value->second);

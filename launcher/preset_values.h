@@ -3,6 +3,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tp {
@@ -18,5 +19,8 @@ std::optional<int> preset_number(const Environment& preset, const std::string& n
 std::optional<int> whole_number(const std::string& text);
 // "a,,b" -> "a", "", "b"
 std::vector<std::string> comma_list(const std::string& text);
+
+// May be the name or the address of a host: it is not empty, begins with no dash and has no blank, comma, quote or slash.
+bool is_host(std::string_view text);
 
 }  // namespace tp

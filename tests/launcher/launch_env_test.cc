@@ -158,6 +158,8 @@ TEST(LaunchEnv, LetsPresetsWinAndChecksThem) {
   EXPECT_EQ(refusal(tpu_request(2, {{list, "localhost:18071"}})), std::string(list) + ": has 1 addresses for 2 ranks" + fix);
   EXPECT_EQ(refusal(tpu_request(2, {{list, "localhost:18071,localhost"}})),
             std::string(list) + ": `localhost` is not host:port" + fix);
+  EXPECT_EQ(refusal(tpu_request(2, {{list, "localhost:18071,local host:18072"}})),
+            std::string(list) + ": `local host:18072` is not host:port" + fix);
   EXPECT_EQ(refusal(tpu_request(2, {{list, "localhost:18071,localhost:18071"}})),
             std::string(list) + ": `localhost:18071` is there twice" + fix);
   EXPECT_EQ(refusal(tpu_request(2, {{"TORCH_TPU_TOPOLOGY", "2,2,1"}})),

@@ -34,6 +34,19 @@ TEST(NodePlace, IsThatOfAnIndexedJobsPod) {
   EXPECT_EQ(find_node_place({}, true, {{"TPU_WORKER_HOSTNAMES", "h0,h1"}, {"TPU_WORKER_ID", "1"}}).node_rank, 1);
 }
 
+TEST(NodePlace, TakesNamesOfHostsAlone) {
+  const Environment index = {{"JOB_COMPLETION_INDEX", "1"}};
+  const auto with = [&](const char* names) {
+    Environment preset = index;
+    preset["TPU_WORKER_HOSTNAMES"] = names;
+    return preset;
+  };
+  EXPECT_THAT(find_node_place({}, true, with("h0,, h1 ,")).hosts, ::testing::ElementsAre("h0", "h1"));
+  const std::string fix = "\n  fix: set it to the names of all hosts, with commas between";
+  EXPECT_EQ(refusal({}, true, with("h0,h0")), "TPU_WORKER_HOSTNAMES: h0 is there twice" + fix);
+  EXPECT_EQ(refusal({}, true, with("h 0,h1")), "TPU_WORKER_HOSTNAMES: `h 0` is not a host" + fix);
+}
+
 TEST(NodePlace, OfAJobWithOnePodIsThisHost) {
   const NodePlace place = find_node_place({}, true, {{"JOB_COMPLETION_INDEX", "0"}});
   EXPECT_TRUE(place.several);
