@@ -213,6 +213,10 @@ int run_on_ranks(const Options& options, const LaunchSettings& settings, const s
     return start;
   };
   for (const std::string& note : launch.env.notes) console.note(note);
+  if (settings.device.device == "cpu" && settings.hosts.empty() && settings.nproc > settings.cores) {
+    console.note(std::to_string(settings.nproc) + " ranks share " + std::to_string(settings.cores) +
+                 (settings.cores == 1 ? " core" : " cores") + ": they take turns");
+  }
   for (int restart = 0;; ++restart) {
     const JobResult result = supervise(request, console);
     const bool again = result.code != 0 && !result.stopped && result.started && restart < settings.max_restarts;

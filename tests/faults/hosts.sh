@@ -22,7 +22,7 @@ on_hosts() {
   on_host_a timeout 60 "$tprun" --device cpu --host 10.77.0.1,10.77.0.2 --launch-agent "$launch_agent" "$@" 2>"$work/err" </dev/null
 }
 
-on_hosts -n 2 -- sh -c 'echo "$RANK $LOCAL_RANK $GROUP_RANK $LOCAL_WORLD_SIZE $WORLD_SIZE $MASTER_ADDR" >&2' >"$work/out" || fail "start: code $?"
+on_hosts -n 2 --quiet --tee -- sh -c 'echo "$RANK $LOCAL_RANK $GROUP_RANK $LOCAL_WORLD_SIZE $WORLD_SIZE $MASTER_ADDR" >&2' >"$work/out" || fail "start: code $?"
 got=$(sort "$work/err")
 want='[hosta:0] 0 0 0 2 4 10.77.0.1
 [hosta:1] 1 1 0 2 4 10.77.0.1

@@ -166,6 +166,11 @@ done
 OMP_NUM_THREADS= "$tprun" --device cpu -n 1 -- sh -c 'echo $OMP_NUM_THREADS' 2>"$work/err" </dev/null | grep -qx "[1-9][0-9]*" || fail "an empty OMP_NUM_THREADS was kept"
 OMP_NUM_THREADS=3 "$tprun" --device cpu -n 1 -- sh -c 'echo $OMP_NUM_THREADS' 2>"$work/err" </dev/null | grep -qx 3 || fail "OMP_NUM_THREADS was changed"
 
+# More ranks than cores are started, and one line says so.
+one=$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')
+taskset -c "$one" "$tprun" --device cpu -n 3 -- sh -c 'exit 0' 2>"$work/err" </dev/null || fail "3 ranks on a core: code $?"
+[ "$(cat "$work/err")" = "tprun: 3 ranks share 1 core: they take turns" ] || fail "3 ranks on a core: $(cat "$work/err")"
+
 # Plans: a model for 8 heads and 2 KV heads, without weights.
 cat >"$work/config.json" <<'J'
 {"model_type": "llama", "vocab_size": 64, "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2,

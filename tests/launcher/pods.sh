@@ -114,7 +114,7 @@ unset KILL_MARK
 # Any program, as with torchrun.
 unset TPU_WORKER_HOSTNAMES TORCH_TPU_SLICEBUILDER_ADDRESSES
 for host in 1 0; do
-  timeout 60 "$tprun" --device cpu --nnodes 2 --node-rank $host --master-addr 127.0.0.1 --master-port "$MASTER_PORT" -n 2 -- \
+  timeout 60 "$tprun" --device cpu --nnodes 2 --node-rank $host --master-addr 127.0.0.1 --master-port "$MASTER_PORT" -n 2 --quiet --tee -- \
     sh -c 'echo "$RANK $LOCAL_RANK $WORLD_SIZE $LOCAL_WORLD_SIZE $GROUP_RANK $MASTER_ADDR:$MASTER_PORT" >&2' 2>"$work/err.$host" </dev/null &
 done
 wait
