@@ -1,6 +1,7 @@
 #include "runtime/chat_prompt.h"
 
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "sharding/error.h"
@@ -22,25 +23,52 @@ Json tokenizer_config(const fs::path& model_dir) {
   return fs::exists(path, ignored) ? read_json_file(path) : Json::object();
 }
 
-// A string, or a list of named ones of which "default" is meant.
-std::string template_of(const Json& value) {
-  if (value.is_string()) return value.get<std::string>();
-  if (!value.is_array()) return "";
-  for (const Json& entry : value) {
-    if (entry.is_object() && entry.value("name", "") == "default") return entry.value("template", "");
-  }
-  return "";
-}
+// A model may have several templates; these two names have a meaning.
+struct Templates {
+  std::optional<Template> usual, with_tools;
+  std::string other_names;
 
-Template find_template(const fs::path& model_dir, const std::string& file, const Json& config) {
-  if (!file.empty()) return {read_text_file(file, kLargestTemplate), file};
-  const fs::path beside = model_dir / "chat_template.jinja";
-  std::error_code ignored;
-  if (fs::exists(beside, ignored)) return {read_text_file(beside, kLargestTemplate), beside};
+  void add(const std::string& name, Template found) {
+    if (name == "default") {
+      usual = std::move(found);
+    } else if (name == "tool_use") {
+      with_tools = std::move(found);
+    } else {
+      other_names += (other_names.empty() ? "" : ", ") + name;
+    }
+  }
+
+  const Template& of(bool tools) const {
+    if (tools && with_tools) return *with_tools;
+    if (usual && !usual->text.empty()) return *usual;
+    const std::string names = other_names.empty() ? "" : " that is the default; it has " + other_names;
+    throw Error("--chat", "the model has no chat template" + names, "--chat-template FILE");
+  }
+};
+
+// As transformers reads them: files before what tokenizer_config.json has, a string or a list of named ones.
+Templates find_templates(const fs::path& model_dir, const std::string& file, const Json& config) {
+  const auto read = [](const fs::path& path) { return Template{read_text_file(path, kLargestTemplate), path}; };
+  Templates templates;
+  if (!file.empty()) {
+    templates.usual = read(file);
+    return templates;
+  }
   const auto value = config.find("chat_template");
-  const std::string text = value == config.end() ? "" : template_of(*value);
-  if (text.empty()) throw Error("--chat", "the model has no chat template", "--chat-template FILE");
-  return {text, (model_dir / "tokenizer_config.json").string() + ": chat_template"};
+  const std::string where = (model_dir / "tokenizer_config.json").string() + ": chat_template";
+  if (value != config.end() && value->is_string()) templates.usual = {value->get<std::string>(), where};
+  if (value != config.end() && value->is_array()) {
+    for (const Json& entry : *value) {
+      if (entry.is_object()) templates.add(entry.value("name", ""), {entry.value("template", ""), where});
+    }
+  }
+  std::error_code ignored;
+  const fs::path beside = model_dir / "chat_template.jinja", tools = model_dir / "additional_chat_templates/tool_use.jinja";
+  if (fs::exists(beside, ignored)) {
+    templates = {.usual = read(beside)};
+    if (fs::exists(tools, ignored)) templates.with_tools = read(tools);
+  }
+  return templates;
 }
 
 // bos_token and the like: a string, or an object with its content.
@@ -60,7 +88,7 @@ OrderedJson special_tokens(const Json& config) {
 // What the model's directory says, read once.
 struct ChatPrompt::Files {
   std::once_flag once;
-  Template chat_template;
+  Templates templates;
   OrderedJson special_tokens;
 };
 
@@ -72,7 +100,7 @@ ChatPrompt::~ChatPrompt() = default;
 const ChatPrompt::Files& ChatPrompt::files() const {
   std::call_once(files_->once, [&] {
     const Json config = tokenizer_config(model_dir_);
-    files_->chat_template = find_template(model_dir_, file_, config);
+    files_->templates = find_templates(model_dir_, file_, config);
     files_->special_tokens = special_tokens(config);
   });
   return *files_;
@@ -90,7 +118,7 @@ std::string ChatPrompt::text(ChatRequest request) const {
   }
   OrderedJson variables = files().special_tokens;
   if (request.variables.is_object()) variables.update(request.variables);
-  const Template& found = files().chat_template;
+  const Template& found = files().templates.of(!request.tools.is_null());
   return render_chat(found.text, found.name, messages, request.tools, request.add_generation_prompt, variables);
 }
 

@@ -20,7 +20,8 @@ struct ChatRequest {
 class ChatPrompt {
  public:
   // The template is `file` when that is not empty, else chat_template.jinja of the model's directory, else what its
-  // tokenizer_config.json has. Reads nothing before text() is called.
+  // tokenizer_config.json has; of several the one named "default", or "tool_use" when a conversation has tools. Reads nothing
+  // before text() is called.
   ChatPrompt(std::filesystem::path model_dir, std::string file, std::string system);
   ~ChatPrompt();
 

@@ -23,19 +23,21 @@ jinja::Value value_of(const OrderedJson& json) {
   return dict;
 }
 
-// What a model thought before it answered goes by several names; templates read one or the other, so transformers gives both.
-OrderedJson with_reasoning_names(const OrderedJson& message) {
-  for (const char* name : {"reasoning_content", "thinking", "reasoning"}) {
-    if (!message.contains(name) || message[name].is_null()) continue;
-    OrderedJson named = message;
-    if (!named.contains("thinking")) {
-      named = {{"thinking", message[name]}};
-      named.update(message);
-    }
-    named["reasoning_content"] = message[name];
-    return named;
+// As transformers hands it to a template: without the keys that are null (`"content": null` beside tool calls), which many
+// templates would write as `None`, and with what the model thought before it answered under both names that templates read.
+OrderedJson prepared(const OrderedJson& message) {
+  const auto has = [&](const char* key) { return message.contains(key) && !message[key].is_null(); };
+  const char* reasoning = nullptr;
+  for (const char* name : {"reasoning", "thinking", "reasoning_content"}) {
+    if (has(name)) reasoning = name;
   }
-  return message;
+  OrderedJson given = OrderedJson::object();
+  if (reasoning) given["thinking"] = message[has("thinking") ? "thinking" : reasoning];  // comes first
+  for (const auto& [key, value] : message.items()) {
+    if (!value.is_null()) given[key] = value;
+  }
+  if (reasoning) given["reasoning_content"] = message[reasoning];
+  return given;
 }
 
 std::map<std::string, jinja::Value> variables_of(const OrderedJson& messages, const OrderedJson& tools,
@@ -57,12 +59,12 @@ std::map<std::string, jinja::Value> variables_of(const OrderedJson& messages, co
 std::string render_chat(const std::string& chat_template, const std::string& name, const OrderedJson& messages,
                         const OrderedJson& tools, bool add_generation_prompt, const OrderedJson& extra) {
   if (!messages.is_array()) throw Error("messages", "expected an array of messages");
-  OrderedJson named = OrderedJson::array();
+  OrderedJson given = OrderedJson::array();
   for (const OrderedJson& message : messages) {
     if (!message.is_object()) throw Error("messages", "expected an object with role and content, found " + message.dump());
-    named.push_back(with_reasoning_names(message));
+    given.push_back(prepared(message));
   }
-  std::map<std::string, jinja::Value> variables = variables_of(named, tools, extra);
+  std::map<std::string, jinja::Value> variables = variables_of(given, tools, extra);
   variables["add_generation_prompt"] = add_generation_prompt;
   return jinja::Template(chat_template, name).render(std::move(variables));
 }

@@ -224,6 +224,31 @@ TEST(Resume, RefusesTheOutputOfAnotherInput) {
   }
 }
 
+TEST(ChatPrompt, OfSeveralTemplatesTheOneForToolsIsTakenWhenThereAreTools) {
+  const std::string dir = own_dir() + "several";
+  std::filesystem::create_directories(dir + "/additional_chat_templates");
+  const auto text = [&](const char* tools) {
+    return ChatPrompt(dir, "", "").text({.messages = OrderedJson::parse(R"([{"role": "user", "content": "hi"}])"),
+                                         .tools = OrderedJson::parse(tools)});
+  };
+  std::ofstream(dir + "/tokenizer_config.json")
+      << R"({"chat_template": [{"name": "rag", "template": "r"}, {"name": "tool_use", "template": "t"}]})";
+  EXPECT_EQ(text("[{}]"), "t");
+  try {
+    text("null");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.text(),
+              "--chat: the model has no chat template that is the default; it has rag\n  fix: --chat-template FILE");
+  }
+  std::ofstream(dir + "/chat_template.jinja") << "usual";
+  EXPECT_EQ(text("null"), "usual");
+  EXPECT_EQ(text("[]"), "usual");
+  std::ofstream(dir + "/additional_chat_templates/tool_use.jinja") << "tools";
+  EXPECT_EQ(text("null"), "usual");
+  EXPECT_EQ(text("[]"), "tools");
+}
+
 TEST(ChatPrompt, UsesTheModelsTemplateAndSpecialTokens) {
   const std::string dir = own_dir() + "chat";
   std::filesystem::create_directories(dir);

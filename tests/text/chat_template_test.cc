@@ -123,6 +123,17 @@ TEST(ChatTemplate, GivesReasoningUnderAllItsNames) {
   const OrderedJson messages = OrderedJson::parse(R"([{"role":"assistant","reasoning":"r","content":"c"}])");
   EXPECT_EQ(render_chat("{{ messages[0].thinking }}{{ messages[0].reasoning_content }}", "t", messages, nullptr, false, {}),
             "rr");
+  const OrderedJson own = OrderedJson::parse(R"([{"role":"assistant","content":"c","thinking":"t"}])");
+  EXPECT_EQ(render_chat("{{ messages[0] }}", "t", own, nullptr, false, {}),
+            "{'thinking': 't', 'role': 'assistant', 'content': 'c', 'reasoning_content': 't'}");
+}
+
+// transformers drops such keys; clients send `"content": null` beside tool calls.
+TEST(ChatTemplate, KeysThatAreNullAreNotThere) {
+  const OrderedJson messages = OrderedJson::parse(R"([{"role":"assistant","content":null,"tool_calls":null,"thinking":null}])");
+  EXPECT_EQ(render_chat("{{ messages[0] }} {{ messages[0].content is defined }} {{ 'tool_calls' in messages[0] }}", "t",
+                        messages, nullptr, false, {}),
+            "{'role': 'assistant'} False False");
 }
 
 TEST(ChatTemplate, MatchesTransformersOnTheGoldens) {
