@@ -9,7 +9,7 @@ configure_file(serve/page.cc.in "${CMAKE_CURRENT_BINARY_DIR}/serve/page.cc" @ONL
 tp_library(tp_requests SOURCES serve/openai_request.cc LINK tp_text)
 
 tp_library(tp_serve
-  SOURCES serve/answer.cc serve/client_socket.cc serve/http_server.cc serve/openai_answer.cc serve/request_queue.cc serve/run_chat.cc serve/run_serve.cc
-    serve/serve_counts.cc serve/shared_source.cc "${CMAKE_CURRENT_BINARY_DIR}/serve/page.cc"
+  SOURCES serve/answer.cc serve/client_socket.cc serve/connections.cc serve/http_server.cc serve/openai_answer.cc serve/request_queue.cc serve/run_chat.cc serve/run_serve.cc
+    serve/serve_counts.cc serve/shared_source.cc serve/slow_clients.cc "${CMAKE_CURRENT_BINARY_DIR}/serve/page.cc"
   LINK tp_model tp_requests tp_text)
 target_link_libraries(tp_serve PRIVATE PkgConfig::HTTPLIB)

@@ -1,33 +1,18 @@
 #include "runtime/serve/client_socket.h"
 
-#include <netdb.h>
 #include <sys/socket.h>
 
 #include <cerrno>
-#include <filesystem>
+
+#include "runtime/serve/connections.h"
 
 namespace tp {
-namespace {
-
-bool is_connected_to(int descriptor, const std::string& address, int port) {
-  sockaddr_storage peer{};
-  socklen_t size = sizeof peer;
-  if (getpeername(descriptor, reinterpret_cast<sockaddr*>(&peer), &size) != 0) return false;
-  char host[NI_MAXHOST], service[NI_MAXSERV];
-  const int failed = getnameinfo(reinterpret_cast<const sockaddr*>(&peer), size, host, sizeof host, service, sizeof service,
-                                 NI_NUMERICHOST | NI_NUMERICSERV);
-  return failed == 0 && address == host && std::to_string(port) == service;
-}
-
-}  // namespace
 
 ClientSocket::ClientSocket(const std::string& address, int port) {
-  std::error_code error;
-  std::filesystem::directory_iterator open("/proc/self/fd", error), end;
-  for (; !error && open != end; open.increment(error)) {
-    const int descriptor = std::stoi(open->path().filename());
-    if (is_connected_to(descriptor, address, port)) descriptor_ = descriptor;
-  }
+  const SocketEnd client{address, port};
+  for_each_connection([&](int descriptor, const SocketEnd&, const SocketEnd& other) {
+    if (other == client) descriptor_ = descriptor;
+  });
 }
 
 bool ClientSocket::closed() const {

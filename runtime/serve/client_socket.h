@@ -4,8 +4,8 @@
 
 namespace tp {
 
-// The connection of a request to this process, known by the client's end of it. The HTTP library hands out no socket, and looks
-// at a client only when there is something to send.
+// A connection of this process, known by the client's end of it. The HTTP library hands out no socket, and looks at a client
+// only when there is something to send.
 class ClientSocket {
  public:
   // `address` is numeric. Where this process has no such connection, the client counts as there.

@@ -3,6 +3,7 @@
 #include <httplib.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "runtime/serve/client_socket.h"
 #include "runtime/serve/openai_answer.h"
@@ -17,7 +18,7 @@ using Json = nlohmann::ordered_json;
 using namespace std::chrono_literals;
 
 constexpr auto kLookAtClient = 200ms;  // how often a thread that waits for tokens looks whether the client is still there
-constexpr int kSocketTimeoutS = 30;    // a client that neither reads nor writes
+constexpr int kSocketTimeoutS = 30;    // for one byte of a client that neither reads nor writes
 constexpr int kIdleConnectionS = 5;
 constexpr int64_t kThreadsBeside = 32;  // for connections that wait for nothing: health, metrics, the page
 constexpr const char* kJson = "application/json";
@@ -121,10 +122,18 @@ class Exchange {
 
 class Routes {
  public:
-  Routes(const ServeOptions& options, const RequestRules& rules, HttpServer::Facts facts, RequestQueue& queue)
-      : options_(options), rules_(rules), facts_(std::move(facts)), queue_(queue) {}
+  Routes(const ServeOptions& options, const RequestRules& rules, HttpServer::Facts facts, RequestQueue& queue,
+         SlowClients& slow_clients)
+      : options_(options), rules_(rules), facts_(std::move(facts)), queue_(queue), slow_clients_(slow_clients) {}
 
-  // The key, and whether the server still takes requests.
+  // Comes when the header is read. False: the request is refused.
+  bool begin(const httplib::Request& request, httplib::Response& response) const {
+    slow_clients_.header_came({request.remote_addr, request.remote_port});
+    return request.method == "POST" || admitted(request, response);
+  }
+
+  // The key, and whether the server still takes requests. A request that has a body is asked when that is read: what is left of
+  // it would be taken for the next request.
   bool admitted(const httplib::Request& request, httplib::Response& response) const {
     if (!request.path.starts_with("/v1/")) return true;
     if (!options_.api_key.empty() && !same_text(request.get_header_value("Authorization"), "Bearer " + options_.api_key)) {
@@ -138,6 +147,8 @@ class Routes {
   }
 
   void answer(const httplib::Request& request, httplib::Response& response, bool chat) const try {
+    if (!admitted(request, response)) return;
+    const std::shared_ptr<void> whole = slow_clients_.answering({request.remote_addr, request.remote_port});
     OpenAiRequest asked = read_openai_request(request.body, chat, rules_);
     if (asked.prompts.size() > queue_.most()) {
       throw Error("", std::to_string(asked.prompts.size()) +
@@ -153,7 +164,7 @@ class Routes {
       return refuse(response, 504, "the request did not begin in time", "server_error", "timeout");
     response.set_header("Cache-Control", "no-cache");
     response.set_chunked_content_provider(exchange->stream() ? "text/event-stream" : kJson,
-                                          [exchange](size_t, httplib::DataSink& sink) { return exchange->send(sink); });
+                                          [exchange, whole](size_t, httplib::DataSink& sink) { return exchange->send(sink); });
   } catch (const Error& error) {
     const bool other_model = error.where() == "model";
     const std::string where = error.where().empty() || other_model ? "" : error.where() + ": ";
@@ -194,6 +205,7 @@ class Routes {
   const RequestRules& rules_;
   HttpServer::Facts facts_;
   RequestQueue& queue_;
+  SlowClients& slow_clients_;
 };
 
 void bound(httplib::Server& server, const ServeOptions& options, int64_t slots) {
@@ -221,8 +233,8 @@ void add_routes(httplib::Server& server, const std::shared_ptr<const Routes>& ro
   using Request = httplib::Request;
   using Response = httplib::Response;
   server.set_pre_routing_handler([routes](const Request& request, Response& response) {
-    return routes->admitted(request, response) ? httplib::Server::HandlerResponse::Unhandled
-                                               : httplib::Server::HandlerResponse::Handled;
+    return routes->begin(request, response) ? httplib::Server::HandlerResponse::Unhandled
+                                            : httplib::Server::HandlerResponse::Handled;
   });
   server.set_error_handler([](const Request&, Response& response) { add_error_body(response); });
   server.Post("/v1/completions",
@@ -239,14 +251,16 @@ void add_routes(httplib::Server& server, const std::shared_ptr<const Routes>& ro
 }  // namespace
 
 HttpServer::HttpServer(const ServeOptions& options, const RequestRules& rules, const Facts& facts, RequestQueue& queue)
-    : server_(std::make_unique<httplib::Server>()) {
+    : slow_clients_(std::chrono::milliseconds(std::llround(options.arrival_timeout_s * 1000))),
+      server_(std::make_unique<httplib::Server>()) {
   bound(*server_, options, facts.slots);
-  add_routes(*server_, std::make_shared<Routes>(options, rules, facts, queue));
+  add_routes(*server_, std::make_shared<Routes>(options, rules, facts, queue, slow_clients_));
   port_ = static_cast<int>(options.port);
   if (options.port == 0) port_ = server_->bind_to_any_port(options.bind);
   if (port_ < 0 || (options.port != 0 && !server_->bind_to_port(options.bind, port_)))
     throw Error("--port", options.bind + " port " + std::to_string(options.port) + " cannot be listened on",
                 "another --port or --bind; 0 is any port that is free");
+  slow_clients_.start(port_);
   thread_ = std::thread([this] { server_->listen_after_bind(); });
   // A server that does not run yet cannot be stopped.
   for (const auto end = Clock::now() + 10s; !server_->is_running() && Clock::now() < end;) std::this_thread::sleep_for(1ms);

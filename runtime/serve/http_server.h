@@ -7,6 +7,7 @@
 #include "runtime/serve/openai_request.h"
 #include "runtime/serve/request_queue.h"
 #include "runtime/serve/serve_options.h"
+#include "runtime/serve/slow_clients.h"
 
 namespace httplib {
 class Server;
@@ -22,7 +23,8 @@ namespace tp {
 //   GET  /                                       a page to try prompts
 // Refusals are OpenAI's error object: 400 a bad request, 401 no or a wrong key (of /v1/… alone), 404, 413 a body that is too
 // large, 429 too many wait, 503 the server is ending, 504 a request that did not begin in time. An answer that is not ready in
-// time ends with finish_reason "timeout". When the client goes, its request is cancelled.
+// time ends with finish_reason "timeout". When the client goes, its request is cancelled; when its request does not arrive in
+// time, its connection ends.
 class HttpServer {
  public:
   struct Facts {
@@ -40,6 +42,7 @@ class HttpServer {
   int port() const { return port_; }
 
  private:
+  SlowClients slow_clients_;
   std::unique_ptr<httplib::Server> server_;
   int port_ = 0;
   std::thread thread_;

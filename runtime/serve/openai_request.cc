@@ -1,6 +1,7 @@
 #include "runtime/serve/openai_request.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "runtime/prompt_overrides.h"
 #include "sharding/error.h"
@@ -47,6 +48,27 @@ void join_parts(OrderedJson& messages) {
       text += part["text"].get<std::string>();
     }
     message["content"] = text;
+  }
+}
+
+std::optional<OrderedJson> object_in(const std::string& text) try {
+  if (!parse_json(text, "arguments").is_object()) return std::nullopt;  // bounds the nesting, too
+  return OrderedJson::parse(text);
+} catch (const Error&) {
+  return std::nullopt;
+}
+
+// OpenAI's clients send the arguments of a call as the text that a model wrote. Templates write an object as JSON, and a text
+// in quotes. What is no JSON object stays a text.
+void parse_arguments(OrderedJson& messages) {
+  for (OrderedJson& message : messages) {
+    if (!message.is_object() || !message.contains("tool_calls") || !message["tool_calls"].is_array()) continue;
+    for (OrderedJson& call : message["tool_calls"]) {
+      if (!call.is_object() || !call.contains("function") || !call["function"].is_object()) continue;
+      const auto arguments = call["function"].find("arguments");
+      if (arguments == call["function"].end() || !arguments->is_string()) continue;
+      if (auto object = object_in(arguments->get<std::string>())) *arguments = std::move(*object);
+    }
   }
 }
 
@@ -130,6 +152,7 @@ class RequestReader {
     ChatRequest request{ordered("messages"), ordered("tools"), true, ordered("chat_template_kwargs")};
     if (const Json* prompt = find(body_, "add_generation_prompt")) request.add_generation_prompt = *prompt == true;
     join_parts(request.messages);
+    parse_arguments(request.messages);
     return {encoded(rules_.chat.text(std::move(request)), false)};
   }
 

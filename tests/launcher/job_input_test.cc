@@ -226,6 +226,7 @@ TEST(Resume, RefusesTheOutputOfAnotherInput) {
 
 TEST(ChatPrompt, OfSeveralTemplatesTheOneForToolsIsTakenWhenThereAreTools) {
   const std::string dir = own_dir() + "several";
+  std::filesystem::remove_all(dir);  // of an earlier run
   std::filesystem::create_directories(dir + "/additional_chat_templates");
   const auto text = [&](const char* tools) {
     return ChatPrompt(dir, "", "").text({.messages = OrderedJson::parse(R"([{"role": "user", "content": "hi"}])"),

@@ -1,17 +1,11 @@
 // Requests on their way to the generating loop and back, in one process.
-#include <arpa/inet.h>
 #include <gmock/gmock.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <fstream>
-#include <functional>
 #include <nlohmann/json.hpp>
 #include <thread>
 
 #include "runtime/collectives_inproc.h"
-#include "runtime/serve/http_server.h"
 #include "runtime/serve/openai_answer.h"
 #include "runtime/serve/openai_request.h"
 #include "runtime/serve/request_queue.h"
@@ -224,6 +218,24 @@ TEST_F(OpenAi, AMessageMayComeInParts) {
   EXPECT_THROW(read(R"({"type":"image_url","image_url":{"url":"x"}})"), Error);
 }
 
+TEST_F(OpenAi, ArgumentsOfACallReachTheTemplateAsAnObject) {
+  const std::string path = testing::TempDir() + "calls.jinja";
+  std::ofstream(path) << "{{ messages[0].tool_calls[0].function.arguments | tojson }}";
+  const ChatPrompt chat("/nowhere", path, "");
+  const RequestRules rules{Tokenizer::load(TPRUN_SOURCE_DIR "/examples/tiny"), chat, "tiny", 768, 400, {}, 0};
+  const auto text = [&](const std::string& arguments) {
+    return read_openai_request(R"({"messages":[{"role":"assistant","content":null,"tool_calls":[{"function":{"arguments":)" +
+                                   arguments + "}}]}]}",
+                               true, rules)
+        .prompts[0]
+        .text;
+  };
+  EXPECT_EQ(text(R"("{\"b\": 1, \"a\": \"x\"}")"), R"({"b": 1, "a": "x"})");
+  EXPECT_EQ(text(R"({"b": 1})"), R"({"b": 1})");
+  EXPECT_EQ(text(R"("{broken")"), R"("{broken")");
+  EXPECT_EQ(text(R"("7")"), R"("7")");
+}
+
 // An answer without its id and its time.
 nlohmann::json shown(const std::string& text) {
   nlohmann::json json = nlohmann::json::parse(text);
@@ -269,75 +281,6 @@ TEST_F(OpenAi, AnAnswerThatIsLateEndsWithThatReason) {
   answer.take({0, 5, "a", std::nullopt, std::nullopt});
   EXPECT_EQ(shown(answer.time_out().at(0))["choices"][0]["finish_reason"], "timeout");
   EXPECT_TRUE(answer.done());
-}
-
-// A client of an HttpServer on this host.
-class RawClient {
- public:
-  RawClient(int port, const std::string& body) : socket_(socket(AF_INET, SOCK_STREAM, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(static_cast<uint16_t>(port));
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    EXPECT_EQ(connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
-    const std::string request =
-        "POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
-    EXPECT_EQ(send(socket_, request.data(), request.size(), 0), static_cast<ssize_t>(request.size()));
-  }
-  ~RawClient() { close(socket_); }
-  RawClient(const RawClient&) = delete;
-  RawClient& operator=(const RawClient&) = delete;
-
-  // The answer, up to the end of its error object.
-  std::string refusal() {
-    std::string text;
-    char buffer[256];
-    for (ssize_t got = 1; !text.ends_with("}}") && got > 0;) {
-      got = recv(socket_, buffer, sizeof buffer, 0);
-      text.append(buffer, static_cast<size_t>(std::max<ssize_t>(got, 0)));
-    }
-    return text;
-  }
-
- private:
-  int socket_;
-};
-
-class ServerWithoutModel : public OpenAi {
- protected:
-  ServerWithoutModel() {
-    options_.port = 0;
-    options_.model_name = "tiny";
-    options_.request_bytes = 1 << 20;
-    options_.request_timeout_s = 600;
-    server_ = std::make_unique<HttpServer>(options_, rules_, HttpServer::Facts{1, "cpu", 1}, queue_);
-  }
-  ~ServerWithoutModel() override { queue_.end_all(); }
-
-  // Bounded by the test's own time limit alone.
-  void wait_for(const std::function<bool()>& happened) {
-    while (!happened()) std::this_thread::sleep_for(1ms);
-  }
-
-  ServeOptions options_;
-  RequestQueue queue_{nullptr, {}, /*most_waiting=*/2, /*slots=*/1};
-  std::unique_ptr<HttpServer> server_;
-};
-
-TEST_F(ServerWithoutModel, AClientThatGoesWhileItWaitsIsCancelled) {
-  {
-    const RawClient client(server_->port(), R"({"prompt":[1]})");
-    wait_for([&] { return queue_.counts().waiting == 1; });
-  }
-  wait_for([&] { return queue_.take(0, 0ms).prompts.empty() && queue_.counts().cancelled == 1; });
-  EXPECT_EQ(queue_.counts().waiting, 0);
-}
-
-TEST_F(ServerWithoutModel, MoreThanItEverTakesAreABadRequest) {
-  RawClient client(server_->port(), R"({"prompt":[1],"n":4,"temperature":1})");
-  const std::string answer = client.refusal();
-  EXPECT_THAT(answer, testing::StartsWith("HTTP/1.1 400 Bad Request"));
-  EXPECT_THAT(answer, HasSubstr("4 continuations are more than this server takes at once, which are 3"));
 }
 
 TEST(Prometheus, HasEveryCounterAndACumulativeHistogram) {
