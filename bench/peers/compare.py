@@ -1,12 +1,13 @@
 """Runs tprun and its peers in turns and prints what each reaches as a ratio to the others.
 
-compare.py --model DIR [--rounds 3] [--peer NAME=COMMAND ...]
+compare.py --model DIR [--rounds 3] [--weights stored,int8,int4] [--peer NAME=COMMAND ...]
 
 COMMAND is a shell command that prints one line of JSON as the run_*.py beside this file do, for example
   --peer 'transformers=/venv/bin/torchrun --nproc_per_node=2 run_transformers.py DIR'
 Other programs on the machine change every figure: the peers take turns, and of each the best round counts.
 """
 import argparse
+import itertools
 import json
 import os
 import pathlib
@@ -52,12 +53,13 @@ def end_session(process):
         process.communicate()
 
 
-def tprun(arguments, ranks):
+def tprun(arguments, ranks, weights):
     root = " --allow-run-as-root" if os.geteuid() == 0 else ""
     command = (f"{shlex.quote(arguments.tprun)}{root} --quiet --device cpu --nproc-per-node {ranks} bench --json "
-               f"--model {shlex.quote(arguments.model)} --prompt-tokens {arguments.prompt} --max-new-tokens {arguments.new}")
+               f"--model {shlex.quote(arguments.model)} --prompt-tokens {arguments.prompt} --max-new-tokens {arguments.new}"
+               + ("" if weights == "stored" else f" --weights {weights}"))
     result = run(command, arguments.timeout)
-    return dict(result["runs"][0], peer=f"tprun tp {ranks}", weights="as stored") if result else None
+    return dict(result["runs"][0], peer=f"tprun tp {ranks}", weights=weights) if result else None
 
 
 def keep_best(best, result):
@@ -67,13 +69,23 @@ def keep_best(best, result):
     kept["load_s"] = min(kept["load_s"], result["load_s"])
 
 
+def width(weights):
+    """What a peer's weights are compared with: 4 or 8 bits, all others with the checkpoint as it is stored."""
+    return next((bits for bits in ("4", "8") if weights.startswith(("int" + bits, "q" + bits))), "stored")
+
+
 def print_table(best):
-    reference = max((r for r in best.values() if r["peer"].startswith("tprun")), key=lambda r: r["decode_tokens_per_s"])
-    print(f"{'':34s} prefill tokens/s  decode tokens/s   load s  tprun is so many times as fast (prefill, decode)")
+    fastest = {}
+    for result in sorted(best.values(), key=lambda r: r["decode_tokens_per_s"]):
+        if result["peer"].startswith("tprun"):
+            fastest[width(result["weights"])] = result
+    print(f"{'':34s} prefill tokens/s  decode tokens/s   load s  tprun with such weights is so many times as fast")
     for name, result in sorted(best.items(), key=lambda item: -item[1]["decode_tokens_per_s"]):
-        ratios = [reference[rate] / result[rate] for rate in ("prefill_tokens_per_s", "decode_tokens_per_s")]
-        print(f"{name:34s} {result['prefill_tokens_per_s']:16.1f} {result['decode_tokens_per_s']:16.2f} {result['load_s']:8.2f}"
-              f"  {ratios[0]:.2f} {ratios[1]:.2f}")
+        line = f"{name:34s} {result['prefill_tokens_per_s']:16.1f} {result['decode_tokens_per_s']:16.2f} {result['load_s']:8.2f}"
+        if (reference := fastest.get(width(result["weights"]))) is not None:
+            ratios = [reference[rate] / result[rate] for rate in ("prefill_tokens_per_s", "decode_tokens_per_s")]
+            line += f"  prefill {ratios[0]:.2f}, decode {ratios[1]:.2f}"
+        print(line)
         if "bandwidth_ratio" in result:
             print(f"{'':34s} {100 * result['bandwidth_ratio']:.0f}% of the read bandwidth, in its last round")
 
@@ -84,6 +96,7 @@ def main():
     parser.add_argument("--tprun", default=str(HERE.parent.parent / "build/install/bin/tprun"))
     parser.add_argument("--peer", action="append", default=[], metavar="NAME=COMMAND")
     parser.add_argument("--ranks", default="1,2")
+    parser.add_argument("--weights", default="stored", help="of tprun: stored, int8, int4, int4-128; several with commas")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--prompt", type=int, default=128)
     parser.add_argument("--new", type=int, default=64)
@@ -91,8 +104,8 @@ def main():
     arguments = parser.parse_args()
     best = {}
     for _ in range(arguments.rounds):
-        for ranks in arguments.ranks.split(","):
-            if (result := tprun(arguments, ranks)) is not None:
+        for weights, ranks in itertools.product(arguments.weights.split(","), arguments.ranks.split(",")):
+            if (result := tprun(arguments, ranks, weights)) is not None:
                 keep_best(best, result)
         for peer in arguments.peer:
             name, _, command = peer.partition("=")

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "tests/fake_slice/rank_process.h"
@@ -10,6 +11,7 @@ namespace tp {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::HasSubstr;
 using testing::StartsWith;
 
 constexpr int64_t kBf16 = 2, kF32 = 4, kI32 = 4;
@@ -57,8 +59,25 @@ class PlanAot : public testing::Test {
   }
 };
 
+// What another client of libtpu, which nobody here wrote, says of a program's text.
+void expect_same_of_prototype(const nlohmann::json& program, const std::string& text) {
+#ifdef AOT_PROTOTYPE
+  RankProcess prototype({AOT_PROTOTYPE, LIBTPU, "v5e:2x2", text, "4", "1"}, {});
+  ASSERT_EQ(prototype.wait(500s), 0) << prototype.output();
+  for (const auto& [figure, name] : {std::pair("argument_bytes", "arg"), {"alias_bytes", "alias"}, {"peak_bytes", "peak"}}) {
+    EXPECT_THAT(prototype.output(),
+                HasSubstr(" " + std::string(name) + " " + std::to_string(program[figure].get<int64_t>()) + " "));
+  }
+#else
+  static_cast<void>(program), static_cast<void>(text);
+  GTEST_SKIP() << "../shared/tpu/prototype/aot.cc is not beside the project";
+#endif
+}
+
 TEST_F(PlanAot, ArgumentsOfLlama8AreWeightsCacheAndInputs) {
-  const AotRun run = plan_aot("llama-3.1-8b", {"--topology", "v5e:2x2", "--cache-len", "2048", "--prefill", "100"});
+  const std::filesystem::path dump = std::filesystem::path(testing::TempDir()) / "plan_aot_dump";
+  const AotRun run = plan_aot(
+      "llama-3.1-8b", {"--topology", "v5e:2x2", "--cache-len", "2048", "--prefill", "100", "--dump-hlo", dump.string()});
   ASSERT_EQ(run.code, 0) << run.said;
   const int64_t weights = kLlama8.weights(4), cache = kLlama8.cache(4, 2048);
   EXPECT_EQ(weights, 4015529984);
@@ -83,6 +102,7 @@ TEST_F(PlanAot, ArgumentsOfLlama8AreWeightsCacheAndInputs) {
   EXPECT_EQ(run.report["programs"][1]["name"], "decode");
   EXPECT_EQ(run.report["programs"][1]["collectives"]["all_gather"]["bytes"], 128256 * kF32);
   EXPECT_EQ(run.report["fits"], true);
+  expect_same_of_prototype(run.report["programs"][1], dump / "decode.mlir");
 }
 
 // A chip of v5e has 15.75 GiB; nothing is compiled to know that 33 do not fit.
