@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "launcher/libtpu.h"
+#include "launcher/slice_coordinates.h"
 #include "launcher/slurm.h"
 #include "launcher/topology.h"
 #include "sharding/error.h"
@@ -15,6 +17,7 @@ constexpr int kMostRanks = 4096, kMostThreads = 4096;
 constexpr double kMostSeconds = 1e6;  // 11 days; clocks and milliseconds in an int have room for it
 constexpr int kDevicesPerHost = 8;    // torch_tpu's guess when nothing tells
 constexpr const char* kDevicesVariable = "TORCH_TPU_DEVICES_PER_HOST";
+constexpr double kCoordinatesS = 300;  // for chips to tell their place: torch_tpu's bound
 constexpr int64_t kLargestHostfile = int64_t{16} << 20;
 
 std::optional<int> number(const Options& options, const char* name) {
@@ -101,7 +104,15 @@ void settle_place(const Options& options, const Environment& preset, LaunchSetti
   const NodeOptions given{number(options, "nnodes"), number(options, "node-rank")};
   if (given.nnodes == 0) throw Error("--nnodes", "`0` is not a number of hosts", "1 or more");
   if (options.given("host") || options.given("hostfile")) return;
-  settings.place = find_node_place(given, settings.device.device == "tpu", preset);
+  const auto number_in_slice = [&](const std::string& topology) -> std::optional<int> {
+    // A made-up host's chips cannot be asked.
+    const bool here = !settings.chips.usable.empty() && !options.given("host-root");
+    if (settings.pjrt_plugin.empty() && !here) return std::nullopt;
+    const std::string plugin = settings.pjrt_plugin.empty() ? find_libtpu() : settings.pjrt_plugin;
+    const auto coordinates = slice_coordinates(plugin, std::min(kCoordinatesS, seconds(options, "timeout", false)));
+    return coordinates.empty() ? std::nullopt : host_of_coordinates(topology, coordinates);
+  };
+  settings.place = find_node_place(given, settings.device.device == "tpu", preset, number_in_slice);
   if (settings.place.several && *options.count("max-restarts") > 0) {
     throw Error("--max-restarts", "one of several tpruns cannot start the whole job again",
                 "leave it out; whoever starts the tpruns can, as a Kubernetes Job does");

@@ -1,9 +1,5 @@
 #include "launcher/mpi_version.h"
 
-#include <poll.h>
-
-#include <algorithm>
-#include <chrono>
 #include <regex>
 
 #include "launcher/mpirun_process.h"
@@ -14,7 +10,6 @@ namespace tp {
 namespace {
 
 constexpr const char* kInstall = "install Open MPI 4.1 or newer (Debian: apt-get install openmpi-bin)";
-constexpr int kReapMs = 5;
 
 }  // namespace
 
@@ -27,21 +22,11 @@ std::optional<MpiVersion> parse_mpi_version(const std::string& text) {
 
 MpirunAnswer ask_mpirun(const std::map<std::string, std::string>& env, double timeout_s) {
   if (!find_program("mpirun")) throw Error("mpirun", "not found in PATH", kInstall);
-  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(timeout_s);
   MpirunProcess mpirun({{"mpirun", "--version"}, env});
-  while (!mpirun.ended()) {
-    const std::chrono::duration<double, std::milli> left = end - std::chrono::steady_clock::now();
-    if (left.count() <= 0) {
-      throw Error("mpirun", "`mpirun --version` did not answer within " + std::to_string(static_cast<int>(timeout_s)) + " s",
-                  kInstall);
-    }
-    // With its output closed it is about to end; nothing but time tells when.
-    pollfd output{mpirun.output_fd(), POLLIN, 0};
-    poll(&output, 1, mpirun.output_fd() < 0 ? kReapMs : std::max(1, static_cast<int>(left.count())));
-    mpirun.read_output();
-    mpirun.reap();
+  if (!wait_for_end(mpirun, timeout_s)) {
+    throw Error("mpirun", "`mpirun --version` did not answer within " + std::to_string(static_cast<int>(timeout_s)) + " s",
+                kInstall);
   }
-  mpirun.read_output();
   return {mpirun.output(), mpirun.signal()};
 }
 

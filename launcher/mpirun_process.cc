@@ -7,7 +7,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -20,6 +22,7 @@ namespace {
 
 constexpr size_t kKeptOutput = size_t{16} << 10;
 constexpr int kEndMs = 2000, kReapMs = 2;  // of one that was killed
+constexpr int kClosedMs = 5;
 
 [[noreturn]] void become_mpirun(const MpiCommand& command, int output_fd, pid_t parent) {
   setpgid(0, 0);
@@ -108,6 +111,21 @@ bool MpirunProcess::is_pending(int number) const {
     return (std::strtoull(line.c_str() + 7, nullptr, 16) >> (number - 1)) & 1;
   }
   return false;
+}
+
+bool wait_for_end(MpirunProcess& process, double timeout_s) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(timeout_s);
+  while (!process.ended()) {
+    const std::chrono::duration<double, std::milli> left = end - std::chrono::steady_clock::now();
+    if (left.count() <= 0) return false;
+    // With its output closed it is about to end; nothing but time tells when.
+    pollfd output{process.output_fd(), POLLIN, 0};
+    poll(&output, 1, process.output_fd() < 0 ? kClosedMs : std::max(1, static_cast<int>(left.count())));
+    process.read_output();
+    process.reap();
+  }
+  process.read_output();
+  return true;
 }
 
 }  // namespace tp

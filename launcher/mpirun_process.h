@@ -8,8 +8,9 @@
 
 namespace tp {
 
-// The running mpirun. It is in a process group of its own, so that Ctrl-C reaches tprun alone; it blocks the signals that tprun
-// blocks; it dies with tprun. What it writes is kept, since tprun tells the story of a failure itself.
+// The running mpirun, or another program that tprun asks. It is in a process group of its own, so that Ctrl-C reaches tprun
+// alone; it blocks the signals that tprun blocks; it dies with tprun. What it writes is kept, since tprun tells the story of a
+// failure itself.
 class MpirunProcess {
  public:
   explicit MpirunProcess(const MpiCommand& command);
@@ -36,5 +37,8 @@ class MpirunProcess {
   int code_ = 0, signal_ = 0;
   std::string output_;
 };
+
+// Reads and waits until it has ended; false when that took longer.
+bool wait_for_end(MpirunProcess& process, double timeout_s);
 
 }  // namespace tp

@@ -7,10 +7,13 @@
 namespace tp {
 namespace {
 
-int node_rank_of(const NodeOptions& options, const Environment& preset, bool tpu) {
+int node_rank_of(const NodeOptions& options, const Environment& preset, bool tpu, const NumberInSlice& number_in_slice) {
   if (options.node_rank) return *options.node_rank;
   if (const auto number = preset_number(preset, "NODE_RANK")) return *number;
   if (tpu) {
+    // Only a topology that was set describes the whole slice.
+    const auto topology = preset_text(preset, "TORCH_TPU_TOPOLOGY");
+    if (const auto number = topology ? number_in_slice(*topology) : std::nullopt) return *number;
     // Of an indexed Kubernetes Job, and what GKE and Cloud TPU number the hosts of a slice by.
     for (const char* name : {"JOB_COMPLETION_INDEX", "TPU_WORKER_ID"}) {
       if (const auto number = preset_number(preset, name)) return *number;
@@ -37,7 +40,8 @@ std::vector<std::string> worker_hosts(const std::string& names) {
 
 }  // namespace
 
-NodePlace find_node_place(const NodeOptions& options, bool tpu, const Environment& preset) {
+NodePlace find_node_place(const NodeOptions& options, bool tpu, const Environment& preset,
+                          const NumberInSlice& number_in_slice) {
   NodePlace place;
   if (const auto names = preset_text(preset, "TPU_WORKER_HOSTNAMES"); names && tpu) place.hosts = worker_hosts(*names);
   const bool indexed = tpu && preset_number(preset, "JOB_COMPLETION_INDEX").has_value();
@@ -53,7 +57,7 @@ NodePlace find_node_place(const NodeOptions& options, bool tpu, const Environmen
                 "names " + std::to_string(place.hosts.size()) + " hosts, --nnodes is " + std::to_string(place.nnodes),
                 "set it to the names of all hosts, with commas between");
   }
-  place.node_rank = node_rank_of(options, preset, tpu);
+  place.node_rank = node_rank_of(options, preset, tpu, number_in_slice);
   if (place.node_rank >= place.nnodes) {
     const bool one = place.nnodes == 1;
     throw Error("--node-rank",

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,8 +21,12 @@ struct NodeOptions {
 };
 
 // From the options, else from NNODES' counterparts in the environment of a TPU slice: TPU_WORKER_HOSTNAMES (a host of its own
-// sets it too, to one name), JOB_COMPLETION_INDEX; the number of this host also from NODE_RANK and TPU_WORKER_ID. Throws Error
-// for counts that contradict each other and when nothing tells which of the hosts this one is.
-NodePlace find_node_place(const NodeOptions& options, bool tpu, const Environment& preset);
+// sets it too, to one name), JOB_COMPLETION_INDEX; the number of this host also from NODE_RANK, from what the chips say of
+// their place
+// (`number_in_slice`, asked only where TORCH_TPU_TOPOLOGY describes the slice; empty when they do not tell) and TPU_WORKER_ID.
+// Throws Error for counts that contradict each other and when nothing tells which of the hosts this one is.
+using NumberInSlice = std::function<std::optional<int>(const std::string& topology)>;
+NodePlace find_node_place(const NodeOptions& options, bool tpu, const Environment& preset,
+                          const NumberInSlice& number_in_slice);
 
 }  // namespace tp

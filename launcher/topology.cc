@@ -1,8 +1,10 @@
 #include "launcher/topology.h"
 
+#include <algorithm>
 #include <charconv>
 #include <map>
 
+#include "launcher/preset_values.h"
 #include "sharding/error.h"
 
 namespace tp {
@@ -65,6 +67,20 @@ void require_possible_count(const HostChips& host, int ranks) {
                 "no topology of " + generation + " has " + std::to_string(ranks) + (ranks == 1 ? " device" : " devices"),
                 possible);
   }
+}
+
+std::optional<int> host_of_coordinates(const std::string& topology, std::vector<int> coordinates) {
+  constexpr int kChipsOfHost[] = {2, 2, 1};
+  const std::vector<std::string> sizes = comma_list(topology);
+  coordinates.resize(3);
+  int host = 0;
+  for (size_t i = 3; i-- > 0;) {
+    const int size = i < sizes.size() ? whole_number(sizes[i]).value_or(0) : 1;
+    const int hosts = std::max(1, size / kChipsOfHost[i]), at = coordinates[i] / kChipsOfHost[i];
+    if (coordinates[i] < 0 || at >= hosts) return std::nullopt;
+    host = host * hosts + at;
+  }
+  return host;
 }
 
 int topology_product(std::string_view topology) {

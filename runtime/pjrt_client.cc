@@ -1,6 +1,7 @@
 #include "runtime/pjrt_client.h"
 
 #include <algorithm>
+#include <string_view>
 #include <tuple>
 
 #include "runtime/compile_options.h"
@@ -64,6 +65,21 @@ PjrtDevice PjrtClient::describe(PJRT_Device* device) const {
   process.device_description = description.device_description;
   pjrt_call(*plugin_, &PJRT_Api::PJRT_DeviceDescription_ProcessIndex, process, "PJRT_DeviceDescription_ProcessIndex");
   return {.device = device, .id = id.id, .process_index = process.process_index};
+}
+
+std::vector<int64_t> PjrtClient::coordinates(const PjrtDevice& device) const {
+  auto description = pjrt_args<PJRT_Device_GetDescription_Args>();
+  description.device = device.device;
+  pjrt_call(*plugin_, &PJRT_Api::PJRT_Device_GetDescription, description, "PJRT_Device_GetDescription");
+  auto attributes = pjrt_args<PJRT_DeviceDescription_Attributes_Args>();
+  attributes.device_description = description.device_description;
+  pjrt_call(*plugin_, &PJRT_Api::PJRT_DeviceDescription_Attributes, attributes, "PJRT_DeviceDescription_Attributes");
+  for (size_t i = 0; i < attributes.num_attributes; ++i) {
+    const PJRT_NamedValue& value = attributes.attributes[i];
+    if (std::string_view(value.name, value.name_size) == "coords" && value.type == PJRT_NamedValue_kInt64List)
+      return {value.int64_array_value, value.int64_array_value + value.value_size};
+  }
+  return {};
 }
 
 std::string PjrtClient::platform_name() const {

@@ -46,6 +46,10 @@ class PjrtClient : public std::enable_shared_from_this<PjrtClient> {
   const std::vector<PjrtDevice>& devices() const { return devices_; }
   const std::vector<PjrtDevice>& addressable_devices() const { return addressable_; }
 
+  // Coordinates of the device's chip in its slice, [x, y, z]; empty where the plugin does not tell (libtpu's attribute
+  // `coords`).
+  std::vector<int64_t> coordinates(const PjrtDevice& device) const;
+
   // `data` row-major; it may be freed on return. `device` is an index into addressable_devices().
   PjrtBuffer to_device(const void* data, DType dtype, const std::vector<int64_t>& shape, size_t device = 0) const;
   // Compiles StableHLO text for one replica per device of devices(), in that order.

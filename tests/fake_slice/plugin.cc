@@ -90,6 +90,22 @@ PJRT_Error* device_process_index(PJRT_DeviceDescription_ProcessIndex_Args* args)
   return error;
 }
 
+// The coordinates that TPRUN_FAKE_SLICE_COORDS gives the own chip, in the place of the inner plugin's attributes.
+PJRT_Error* device_attributes(PJRT_DeviceDescription_Attributes_Args* args) {
+  return guarded([&] {
+    static constexpr std::string_view kName = "coords";
+    static const std::vector<int64_t> coordinates = coordinates_from_environment();
+    static PJRT_NamedValue value = pjrt_args<PJRT_NamedValue>();
+    value.name = kName.data();
+    value.name_size = kName.size();
+    value.type = PJRT_NamedValue_kInt64List;
+    value.int64_array_value = coordinates.data();
+    value.value_size = coordinates.size();
+    args->attributes = &value;
+    args->num_attributes = coordinates.empty() ? 0 : 1;
+  });
+}
+
 PJRT_Error* device_is_addressable(PJRT_Device_IsAddressable_Args* args) {
   args->is_addressable = args->device == *slice->own_device();
   return nullptr;
@@ -146,6 +162,7 @@ PJRT_Api make_api() {
   api.PJRT_Client_AddressableDevices = client_addressable_devices;
   api.PJRT_Client_ProcessIndex = client_process_index;
   api.PJRT_DeviceDescription_ProcessIndex = device_process_index;
+  api.PJRT_DeviceDescription_Attributes = device_attributes;
   api.PJRT_Device_IsAddressable = device_is_addressable;
   api.PJRT_Client_Compile = compile;
   api.PJRT_Executable_DeserializeAndLoad = deserialize_and_load;

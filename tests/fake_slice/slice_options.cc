@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
+#include <sstream>
 
 #include "tests/fake_slice/slice_error.h"
 
@@ -14,9 +15,7 @@ std::string text_of(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-int64_t number_of(const char* name, int64_t otherwise) {
-  const std::string text = text_of(name);
-  if (text.empty()) return otherwise;
+int64_t number_in(const std::string& text, const char* name) {
   int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || value < 0) {
@@ -25,7 +24,20 @@ int64_t number_of(const char* name, int64_t otherwise) {
   return value;
 }
 
+int64_t number_of(const char* name, int64_t otherwise) {
+  const std::string text = text_of(name);
+  return text.empty() ? otherwise : number_in(text, name);
+}
+
 }  // namespace
+
+std::vector<int64_t> coordinates_from_environment() {
+  constexpr const char* kName = "TPRUN_FAKE_SLICE_COORDS";
+  std::vector<int64_t> coordinates;
+  std::istringstream list(text_of(kName));
+  for (std::string one; std::getline(list, one, ',');) coordinates.push_back(number_in(one, kName));
+  return coordinates;
+}
 
 std::string inner_plugin_from_environment() {
   const std::string named = text_of("TPRUN_FAKE_SLICE_PLUGIN");

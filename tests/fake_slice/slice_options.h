@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace tp::fake_slice {
 
@@ -20,6 +21,9 @@ struct SliceOptions {
 // TPRUN_FAKE_SLICE_PLUGIN, else the CPU plugin that the build found. Asked before a client is made: programs set the other
 // variables later.
 std::string inner_plugin_from_environment();
+
+// TPRUN_FAKE_SLICE_COORDS ("0,2,0"): where the own chip is in the slice; empty when it is not set. Throws SliceError.
+std::vector<int64_t> coordinates_from_environment();
 
 // Throws SliceError for a value that is no number or a rank outside of the world.
 SliceOptions options_from_environment();

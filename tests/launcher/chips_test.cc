@@ -159,9 +159,9 @@ TEST(Chips, ThatAreHeldAreRefusedWithTheirHolders) {
   };
   const std::string fix = "\n  fix: wait for that process or end it; `tprun devices` shows who holds what";
   EXPECT_EQ(refusal_of(1), "chips: /dev/vfio/0 is held by pid 4711 (root): python train.py" + fix);
-  EXPECT_EQ(refusal_of(4),
-            "chips: /dev/vfio/0 is held by pid 4711 (root): python train.py; /dev/vfio/3 is held by pid 4712 (root): sleep 9" +
-                fix);
+  EXPECT_EQ(
+      refusal_of(4),
+      "chips: /dev/vfio/0 is held by pid 4711 (root): python train.py; /dev/vfio/3 is held by pid 4712 (root): sleep 9" + fix);
 }
 
 TEST(DeviceChoice, WithoutChipsTellsWhatItLookedFor) {
@@ -169,11 +169,12 @@ TEST(DeviceChoice, WithoutChipsTellsWhatItLookedFor) {
   setenv("TPU_LIBRARY_PATH", "/nowhere/libtpu.so", 1);
   const std::string refused = choice("tpu", find_chips(empty.root()));
   unsetenv("TPU_LIBRARY_PATH");
-  EXPECT_EQ(refused,
-            "--device: no usable TPU chip; looked for /r/sys/bus/pci/devices with vendor 0x1ae0 and device v4 0x005e, v5p 0x0062, "
-            "v5e 0x0063, v6e 0x006f, v7 0x0076, whose iommu_group N has /r/dev/vfio/N; /r/dev/accel*; PJRT plugin: "
-            "TPU_LIBRARY_PATH: no such file: /nowhere/libtpu.so\n"
-            "  fix: --device cpu, or a plugin that brings its own devices: --pjrt-plugin FILE");
+  EXPECT_EQ(
+      refused,
+      "--device: no usable TPU chip; looked for /r/sys/bus/pci/devices with vendor 0x1ae0 and device v4 0x005e, v5p 0x0062, "
+      "v5e 0x0063, v6e 0x006f, v7 0x0076, whose iommu_group N has /r/dev/vfio/N; /r/dev/accel*; PJRT plugin: "
+      "TPU_LIBRARY_PATH: no such file: /nowhere/libtpu.so\n"
+      "  fix: --device cpu, or a plugin that brings its own devices: --pjrt-plugin FILE");
 }
 
 TEST(DeviceChoice, IsTpuWhereChipsAreAndNeverChangesWhatWasSaid) {
@@ -191,6 +192,17 @@ TEST(DeviceChoice, IsTpuWhereChipsAreAndNeverChangesWhatWasSaid) {
   EXPECT_EQ(choice("", find_chips(empty.root()), {{"TPU_WORKER_ID", "1"}}),
             "--device: this looks like a TPU host (TPU_WORKER_ID=1), but no chip is usable\n"
             "  fix: say --device cpu to compute on the CPU, or see `tprun devices`");
+}
+
+TEST(Topology, NumbersHostsZMajorXMinor) {
+  EXPECT_EQ(host_of_coordinates("4,4,2", {0, 0, 0}), 0);
+  EXPECT_EQ(host_of_coordinates("4,4,2", {3, 1, 0}), 1);
+  EXPECT_EQ(host_of_coordinates("4,4,2", {1, 2, 0}), 2);
+  EXPECT_EQ(host_of_coordinates("4,4,2", {2, 3, 1}), 7);
+  EXPECT_EQ(host_of_coordinates("2,4", {0, 2}), 1);
+  EXPECT_EQ(host_of_coordinates("2,2,1,2", {1, 1, 0}), 0);
+  EXPECT_EQ(host_of_coordinates("4,4,2", {4, 0, 0}), std::nullopt);
+  EXPECT_EQ(host_of_coordinates("4,4,2", {0, 0, 2}), std::nullopt);
 }
 
 TEST(Topology, IsTorchTpusTable) {

@@ -111,6 +111,15 @@ for signal in KILL TERM; do
 done
 unset KILL_MARK
 
+# Where the slice's topology is set, the chips tell which host this is, and the pod's number counts only if they do not.
+slice 1
+for case in "0,0,0 0" "1,3,0 1" " 1"; do
+  coordinates=${case% *} number=${case##* }
+  got=$(env -u TORCH_TPU_SLICEBUILDER_ADDRESSES TORCH_TPU_TOPOLOGY=2,4,1 JOB_COMPLETION_INDEX=1 TORCH_TPU_BASE_PORT=$((MASTER_PORT + 20)) \
+    TPRUN_FAKE_SLICE_COORDS="$coordinates" timeout 60 "$tprun" env --device tpu --pjrt-plugin "$plugin" -n 4 2>"$work/err.0" | sed -n 's/^export NODE_RANK=//p')
+  [ "$got" = "$number" ] || fail "coordinates '$coordinates': host '$got', not $number"
+done
+
 # Any program, as with torchrun.
 unset TPU_WORKER_HOSTNAMES TORCH_TPU_SLICEBUILDER_ADDRESSES
 for host in 1 0; do
