@@ -150,6 +150,15 @@ void settle_hosts(const Options& options, const Environment& preset, LaunchSetti
   }
 }
 
+// It is how a plan is told the number of chips; here it would change nothing.
+void refuse_other_tp(const Options& options, const LaunchSettings& settings) {
+  if (!options.given("tp") || *options.count("tp") == settings.world_size()) return;
+  const int ranks = settings.world_size();
+  throw Error("--tp",
+              options.text("tp") + ", but " + std::to_string(ranks) + (ranks == 1 ? " rank is" : " ranks are") + " started",
+              "--nproc-per-node " + options.text("tp") + "; --tp is for plan");
+}
+
 }  // namespace
 
 int LaunchSettings::ranks_started() const {
@@ -182,6 +191,7 @@ LaunchSettings launch_settings(const Options& options, const Environment& preset
   settings.timeout_s = seconds(options, "timeout", false);
   settings.grace_s = seconds(options, "grace", true);
   settings.max_restarts = static_cast<int>(std::min<int64_t>(*options.count("max-restarts"), 1000000));
+  refuse_other_tp(options, settings);
   return settings;
 }
 

@@ -47,6 +47,9 @@ const std::map<std::string, std::string>& foreign_options() {
       {"virtual-local-rank", "leave it out: LOCAL_RANK is the number of the chip"},
       {"oversubscribe", "leave it out: more ranks than cores are always allowed"},
       {"bind-to", "leave it out, or use --threads"},
+      {"np", "use --nproc-per-node N, or -np N"},
+      {"world-size", "use --nproc-per-node N"},
+      {"mca", "set OMPI_MCA_NAME=VALUE in the environment"},
       {"tensor-parallel-size", "use --nproc-per-node N"},
   };
   return fixes;

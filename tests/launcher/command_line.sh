@@ -73,6 +73,9 @@ TPU_LIBRARY_PATH=$work/bin/mpirun refused "TPU_LIBRARY_PATH: $work/bin/mpirun ca
 refused "asked 4, found 1 chip (1 device)" --allow-run-as-root --host-root "$work/chip" --device tpu -n 4 -- true
 MASTER_PORT=port refused "MASTER_PORT: \`port\` is not a whole number" "${root[@]}" -- true
 refused "--node-rank: is needed with several hosts" "${root[@]}" --nnodes 2 -- true
+refused "--tp: 2, but 1 rank is started" "${root[@]}" --tp 2 generate --model "$work" --prompt x
+refused "--tp: 2, but 3 ranks are started" "${root[@]}" --tp 2 -n 3 -- true
+refused "use --nproc-per-node N, or -np N" "${root[@]}" --np 2 -- true
 refused "is not a network of this host" "${root[@]}" --interface none0 -- true
 refused "--master-addr: \`a b\` is not a host" "${root[@]}" --master-addr "a b" -- true
 refused "--log-dir: is empty" "${root[@]}" --log-dir "" -- true
