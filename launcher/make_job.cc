@@ -104,6 +104,7 @@ void settle_cache(const Options& options, const ModelConfig& config, CheckedJob&
   if (converses(job) && !given) {
     need = kConversationCache;
     if (config.max_position_embeddings > 0) need = std::min(need, config.max_position_embeddings);
+    if (config.index_topk > 0) need = std::min(need, config.index_topk);
   }
   if (given && *given < need) {
     throw Error("--cache-len", std::to_string(need) + " positions are needed, the cache has " + std::to_string(*given),
@@ -114,6 +115,7 @@ void settle_cache(const Options& options, const ModelConfig& config, CheckedJob&
     throw Error(given ? "--cache-len" : "--max-new-tokens", std::to_string(job.cache_len) + " positions are too many",
                 "at most " + std::to_string(kLongestCache));
   }
+  require_full_attention(config, job.cache_len, given ? "--cache-len" : "--max-new-tokens");
   if (config.max_position_embeddings > 0 && job.cache_len > config.max_position_embeddings) {
     checked.notes.push_back("the cache has " + std::to_string(job.cache_len) + " positions, the model was made for " +
                             std::to_string(config.max_position_embeddings) + " (max_position_embeddings)");

@@ -128,7 +128,11 @@ AotReport run_aot(const AotRequest& request, const Progress& progress) {
   const AotModel model(request, report.tp_size);
   report.dtype = torch_name(model.dtype());
   report.batch = request.batch;
-  report.cache_len = request.cache_len == 0 ? model.config().max_position_embeddings : request.cache_len;
+  const ModelConfig& config = model.config();
+  const int64_t longest =
+      config.index_topk > 0 ? std::min(config.index_topk, config.max_position_embeddings) : config.max_position_embeddings;
+  report.cache_len = request.cache_len == 0 ? longest : request.cache_len;
+  require_full_attention(config, report.cache_len, "--cache-len");
   const std::vector<int64_t> buckets = buckets_of(request, report.cache_len);
   const std::vector<HloProgram> programs = programs_of(model, buckets, report);
   const ArgumentBytes bytes = argument_bytes(programs.back());

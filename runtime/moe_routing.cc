@@ -53,7 +53,8 @@ ExpertChoice take_sparsely(std::vector<float>& scores, const std::vector<float>&
   float sum = 0;
   for (size_t i = 0; i < before.size(); ++i) {
     const float factor = std::max(std::abs(all[i]), largest);
-    if ((largest - all[i]) / factor <= static_cast<float>(width)) sum += std::exp(before[i] - largest);
+    // Where both are 0 their distance is NaN, which is near.
+    if (!((largest - all[i]) / factor > static_cast<float>(width))) sum += std::exp(before[i] - largest);
   }
   return {static_cast<int32_t>(best), 1.0f / sum};
 }

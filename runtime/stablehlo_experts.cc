@@ -104,9 +104,9 @@ StableHloOps::Routing StableHloOps::route_sparsely(const Hlo& scores, const MoeC
     const Hlo largest = over_last(hlo_, hlo_.reduce("maximum", before, 2, kNever), scores.type);
     const Hlo factor = hlo_.binary("maximum", hlo_.unary("abs", scores), largest);
     const Hlo distance = hlo_.binary("divide", hlo_.binary("subtract", largest, scores), factor);
-    const Hlo near = hlo_.compare("LE", distance, hlo_.constant(config.sparse_mixer_width, scores.type));
+    const Hlo far = hlo_.compare("GT", distance, hlo_.constant(config.sparse_mixer_width, scores.type));
     const Hlo powers = hlo_.unary("exponential", hlo_.binary("subtract", before, largest));
-    const Hlo sum = hlo_.reduce("add", hlo_.select(near, powers, hlo_.constant(0, powers.type)), 2, 0);
+    const Hlo sum = hlo_.reduce("add", hlo_.select(far, hlo_.constant(0, powers.type), powers), 2, 0);
     experts.push_back(hlo_.reshape(take_largest(hlo_, left), column));
     weights.push_back(hlo_.reshape(hlo_.binary("divide", hlo_.constant(1, sum.type), sum), column));
   }

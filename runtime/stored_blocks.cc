@@ -39,6 +39,7 @@ std::vector<StoredBlock> without_row(const std::vector<StoredBlock>& blocks, int
   return kept;
 }
 
+// None for a parameter that may be missing and is.
 std::vector<WeightSource> find_sources(const Parameter& parameter, const Checkpoint& checkpoint) {
   std::vector<WeightSource> sources;
   if (!parameter.is_bias) {
@@ -48,7 +49,7 @@ std::vector<WeightSource> find_sources(const Parameter& parameter, const Checkpo
   }
   if (sources.empty() && parameter.tied)
     if (const StoredTensor* stored = find_weight(checkpoint, *parameter.tied)) sources = {{stored}};
-  if (sources.empty()) throw Error(checkpoint.dir, "no tensor named " + parameter.name());
+  if (sources.empty() && !parameter.module.may_be_missing) throw Error(checkpoint.dir, "no tensor named " + parameter.name());
   return sources;
 }
 

@@ -109,6 +109,13 @@ std::string counted(const std::map<std::string, int>& names) {
   return text;
 }
 
+// The shape of the tensor that a module's weight is, or is a part of.
+std::vector<int64_t> stored_shape(const Checkpoint& checkpoint, const ModuleSpec& module) {
+  std::vector<int64_t> shape = module.weight_shape;
+  if (module.stored_rows > 0 && !checkpoint.find(module.weight_name())) shape[0] = module.stored_rows;
+  return shape;
+}
+
 // Experts that are stored apart: each part has its share of the out dimension.
 void check_experts(const Checkpoint& checkpoint, const ModuleSpec& module, std::vector<std::string>& faults) {
   const auto parts = static_cast<int64_t>(module.per_expert.size());
@@ -193,7 +200,9 @@ Checkpoint open_checkpoint(const std::filesystem::path& dir) {
 }
 
 std::vector<WeightSource> weight_sources(const Checkpoint& checkpoint, const ModuleSpec& module) {
-  if (const StoredTensor* stored = find_weight(checkpoint, module)) return {{stored, -1, 0}};
+  if (const StoredTensor* stored = find_weight(checkpoint, module)) {
+    return {{stored, -1, stored == checkpoint.find(module.weight_name()) ? 0 : -module.stored_row}};
+  }
   std::vector<WeightSource> sources;
   for (int64_t expert = 0; !module.per_expert.empty() && expert < module.weight_shape[0]; ++expert) {
     int64_t row = 0;
@@ -269,10 +278,11 @@ void require_tensors(const Checkpoint& checkpoint, const std::vector<ModuleSpec>
   for (const ModuleSpec& module : modules) {
     const StoredTensor* weight = find_weight(checkpoint, module);
     const bool shared = module.role == Role::kLmHead && config.tie_word_embeddings && !weight;
+    if (module.may_be_missing && !weight) continue;
     if (module.has_weight && !weight && !module.per_expert.empty()) {
       check_experts(checkpoint, module, faults);
     } else if (module.has_weight && !shared) {
-      note(fault(module.weight_name(), weight, module.weight_shape));
+      note(fault(module.weight_name(), weight, stored_shape(checkpoint, module)));
     }
     if (module.has_bias) note(fault(module.bias_name(), find_bias(checkpoint, module), {module.weight_shape[0]}));
   }

@@ -39,7 +39,8 @@ Checkpoint open_checkpoint(const std::filesystem::path& dir);
 // and for a file name that leads out of the directory.
 std::map<std::string, std::string> parse_safetensors_index(std::string_view text, const std::string& path);
 
-// Where a part of a module's weight lies: the whole of it, or [row_begin, row_begin + rows of `tensor`) of one expert.
+// Where a part of a module's weight lies: the whole of it, or [row_begin, row_begin + rows of `tensor`) of one expert. Rows
+// outside the weight are those of the others that `tensor` holds.
 struct WeightSource {
   const StoredTensor* tensor = nullptr;
   int64_t expert = -1;  // -1: the tensor is the whole weight
@@ -50,7 +51,8 @@ struct WeightSource {
 // when something is missing.
 std::vector<WeightSource> weight_sources(const Checkpoint& checkpoint, const ModuleSpec& module);
 
-// The weight of a module in one piece, and its bias, under any of their names; nullptr when there is none.
+// The weight of a module in one piece (in which others may lie, ModuleSpec::stored_rows), and its bias, under any of their
+// names; nullptr when there is none.
 const StoredTensor* find_weight(const Checkpoint& checkpoint, const ModuleSpec& module);
 const StoredTensor* find_bias(const Checkpoint& checkpoint, const ModuleSpec& module);
 

@@ -29,6 +29,20 @@ Family latent(Family family) {
   return family;
 }
 
+// DeepSeek-V3 with an indexer that chooses keys once there are more than `index_topk` of them; which layers share a choice does
+// not matter below that.
+Family indexed(std::string_view model_type, std::string_view defaults) {
+  return {.model_type = model_type,
+          .defaults = defaults,
+          .fixed = R"({"scoring_func": "sigmoid", "topk_method": "noaux_tc", "moe_layer_freq": 1, "mlp_bias": false,
+                       "rope_interleave": true})",
+          .aliases = "num_local_experts=n_routed_experts num_experts=n_routed_experts",
+          .rope_layout = RopeLayout::kInterleaved,
+          .mla = true,
+          .indexed = true,
+          .moe = kDeepseekMoe};
+}
+
 }  // namespace
 
 std::vector<Family> deepseek_families() {
@@ -56,6 +70,25 @@ std::vector<Family> deepseek_families() {
                        "eos_token_id": 1})",
               .fixed = R"({"scoring_func": "sigmoid", "topk_method": "noaux_tc", "moe_layer_freq": 1})",
               .aliases = "num_local_experts=n_routed_experts num_experts=n_routed_experts"}),
+      indexed("deepseek_v32",
+              R"({"num_key_value_heads": 128, "hidden_act": "silu", "max_position_embeddings": 163840,
+                       "rms_norm_eps": 1e-6, "tie_word_embeddings": false, "attention_bias": false,
+                       "first_k_dense_replace": 3, "mlp_layer_types": null, "layer_types": null, "kv_lora_rank": 512,
+                       "q_lora_rank": 1536, "n_group": 8, "n_routed_experts": 256, "n_shared_experts": 1,
+                       "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "routed_scaling_factor": 2.5, "topk_group": 4,
+                       "v_head_dim": 128, "num_experts_per_tok": 8, "moe_intermediate_size": 2048, "norm_topk_prob": true,
+                       "qk_head_dim": null, "index_topk": 2048, "index_head_dim": 128, "index_n_heads": 64,
+                       "eos_token_id": 1})"),
+      indexed("glm_moe_dsa",
+              R"({"num_key_value_heads": 64, "hidden_act": "silu", "max_position_embeddings": 202752,
+                       "rms_norm_eps": 1e-5, "tie_word_embeddings": false, "attention_bias": false,
+                       "first_k_dense_replace": 3, "mlp_layer_types": null, "layer_types": null, "kv_lora_rank": 512,
+                       "q_lora_rank": 2048, "n_group": 1, "n_routed_experts": 256, "n_shared_experts": 1,
+                       "qk_nope_head_dim": 192, "qk_rope_head_dim": 64, "routed_scaling_factor": 2.5, "topk_group": 1,
+                       "v_head_dim": 256, "num_experts_per_tok": 8, "moe_intermediate_size": 2048, "norm_topk_prob": true,
+                       "qk_head_dim": null, "index_topk": 2048, "index_head_dim": 128, "index_n_heads": 32,
+                       "indexer_types": null, "index_topk_pattern": null, "index_topk_freq": null,
+                       "index_skip_topk_offset": null, "indexer_rope_interleave": null, "eos_token_id": 1})"),
       {.model_type = "glm4_moe",
        .defaults = R"({"num_key_value_heads": 8, "hidden_act": "silu", "max_position_embeddings": 131072,
                        "rms_norm_eps": 1e-5, "tie_word_embeddings": false, "attention_bias": false,
@@ -80,7 +113,9 @@ std::vector<Family> deepseek_families() {
               .fixed = R"({"scoring_func": "sigmoid", "topk_method": "noaux_tc", "moe_layer_freq": 1})",
               .aliases = "num_local_experts=n_routed_experts num_experts=n_routed_experts",
               .post_experts_norm = true,
-              .names = {.post_mlp_norm = "mlp.post_mlp_layernorm", .stored_parts = "mlp.post_mlp=post_mlp"}}),
+              .names = {.post_mlp_norm = "mlp.post_mlp_layernorm",
+                        .correction_may_be_missing = true,
+                        .stored_parts = "mlp.post_mlp=post_mlp"}}),
       latent({.model_type = "glm4_moe_lite",
               .defaults = R"({"num_key_value_heads": 20, "hidden_act": "silu", "max_position_embeddings": 202752,
                        "rms_norm_eps": 1e-5, "tie_word_embeddings": false, "attention_bias": false,
@@ -138,6 +173,24 @@ std::vector<Family> deepseek_families() {
                        "q_head_dim": null, "eos_token_id": 1})",
               .aliases = "num_local_experts=n_routed_experts num_experts=n_routed_experts num_shared_experts=n_shared_experts",
               .rope_type_aliases = "deepseek_yarn=yarn"}),
+      {.model_type = "sarvam_moe",
+       .defaults = R"({"num_key_value_heads": 4, "head_dim": 64, "hidden_act": "silu", "max_position_embeddings": 131072,
+                       "rms_norm_eps": 1e-6, "tie_word_embeddings": false, "moe_intermediate_size": 1024,
+                       "num_experts_per_tok": 6, "n_shared_experts": 1, "n_routed_experts": 128,
+                       "routed_scaling_factor": 2.5, "n_group": 1, "topk_group": 1, "first_k_dense_replace": 1,
+                       "norm_topk_prob": true, "use_qk_norm": true, "eos_token_id": 1})",
+       .fixed = R"({"attention_bias": false, "scoring_func": "sigmoid", "topk_method": "noaux_tc", "moe_layer_freq": 1})",
+       .aliases = "num_local_experts=n_routed_experts num_experts=n_routed_experts num_shared_experts=n_shared_experts "
+                  "use_qkv_bias=attention_bias",
+       .default_theta = 8000000.0,
+       .partial_rotary = true,
+       .qkv_bias = "",
+       .o_bias = "",
+       .qk_norm_on = "use_qk_norm",
+       .moe = kDeepseekMoe,
+       .names = {.stored_qkv = "attention.query_key_value",
+                 .stored_parts = "embed_tokens=word_embeddings self_attn.=attention. o_proj=dense q_norm=query_layernorm "
+                                 "k_norm=key_layernorm mlp.gate.e_score_correction_bias=mlp.gate.expert_bias"}},
       {.model_type = "hy_v3",
        .defaults = R"({"num_key_value_heads": 8, "head_dim": 128, "hidden_act": "silu", "max_position_embeddings": 131072,
                        "rms_norm_eps": 1e-5, "tie_word_embeddings": false, "attention_bias": false, "mlp_bias": false,

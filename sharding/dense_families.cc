@@ -210,7 +210,7 @@ std::vector<Family> dense_families() {
                  .up = "mlp.fc1",
                  .down = "mlp.fc2"}},
       {.model_type = "gpt_neox",
-       .defaults = R"({"num_key_value_heads": null, "hidden_act": "gelu", "max_position_embeddings": 2048,
+       .defaults = R"({"hidden_act": "gelu", "max_position_embeddings": 2048,
                        "layer_norm_eps": 1e-5, "tie_word_embeddings": false, "attention_bias": true,
                        "use_parallel_residual": true, "partial_rotary_factor": 0.25, "eos_token_id": 2})",
        .aliases = "rotary_pct=partial_rotary_factor rotary_emb_base=rope_theta",

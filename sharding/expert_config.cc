@@ -13,6 +13,7 @@ constexpr int64_t kMaxWidth = int64_t{1} << 20;
 constexpr int64_t kMaxHeadDim = 1 << 14;
 constexpr int64_t kMaxLayers = 4096;
 constexpr double kLargest = 1e15;
+constexpr int64_t kMaxTopk = int64_t{1} << 40;
 
 bool is_on(Switch what, ConfigValues& values) {
   if (what.empty()) return false;
@@ -180,6 +181,7 @@ void read_mla(ConfigValues& values, const Family& family, ModelConfig& config) {
   }
   config.head_dim = mla.qk_nope_head_dim + mla.qk_rope_head_dim;
   config.mla = mla;
+  if (family.indexed) config.index_topk = values.integer("index_topk", 1, kMaxTopk);
 }
 
 double mla_attention_scale(const ModelConfig& config) {

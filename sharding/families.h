@@ -94,13 +94,15 @@ struct ParameterNames {
   std::string_view router = "mlp.gate";
   std::string_view experts = "mlp.experts";
   std::string_view shared_expert = "mlp.shared_experts";
-  std::string_view correction_bias = "";  // empty = "<router>.e_score_correction_bias"
+  std::string_view correction_bias = "";   // empty = "<router>.e_score_correction_bias"
+  bool correction_may_be_missing = false;  // the released checkpoints have none: axk1
   // Where checkpoints store what transformers renames; empty = under the same name.
   std::string_view stored_lm_head = "";
   std::string_view stored_router = "";   // with ".weight"
   std::string_view stored_experts = "";  // "<this>.*.<expert_gate>.weight"
   std::string_view stored_gate_up = "";  // the stacked tensor, with ".weight"
   std::string_view stored_down = "";
+  std::string_view stored_qkv = "";  // q, k and v in one weight: sarvam_moe
   // Parts of names that checkpoints may have in place of transformers', "part=stored part=stored": exaone.
   std::string_view stored_parts = "";
   std::string_view expert_gate = "gate_proj";
@@ -190,6 +192,8 @@ struct Family {
   bool attention_gate = false;
   bool attention_sinks = false;
   bool mla = false;
+  // Its sparse attention is full attention up to `index_topk` positions; its layer_types say "indexed_attention".
+  bool indexed = false;
 
   MlpForm mlp = MlpForm::kGated;
   Switch mlp_bias = "";

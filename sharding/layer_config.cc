@@ -70,7 +70,7 @@ std::vector<std::string> implied_types(ConfigValues& values, WindowRule rule, co
 }
 
 // The written `layer_types`, or nullopt when they are wrong.
-std::optional<std::vector<std::string>> written_types(ConfigValues& values, size_t layers, bool chunks) {
+std::optional<std::vector<std::string>> written_types(ConfigValues& values, size_t layers, const Family& family) {
   std::vector<std::string> types = values.texts("layer_types");
   if (types.size() != layers) {
     if (values.sound({"num_hidden_layers"}))
@@ -80,7 +80,8 @@ std::optional<std::vector<std::string>> written_types(ConfigValues& values, size
   }
   for (std::string& type : types) {
     if (type == "attention") type = kFull;  // transformers' older name
-    const char* other = chunks ? kChunked : kSliding;
+    if (type == "indexed_attention" && family.indexed) type = kFull;
+    const char* other = family.window == WindowRule::kChunks ? kChunked : kSliding;
     if (type != kFull && type != other) {
       values.problem("layer_types", "has \"" + type + "\", which is not supported (full_attention, " + other + ")");
       return std::nullopt;
@@ -97,7 +98,7 @@ std::vector<std::string> read_types(ConfigValues& values, const Family& family, 
   std::vector<std::string> types(layers, kFull);
   if (window && !(reads_types && has_types)) types = implied_types(values, family.window, rotated);
   if (!has_types) return types;
-  const std::optional<std::vector<std::string>> written = written_types(values, layers, family.window == WindowRule::kChunks);
+  const std::optional<std::vector<std::string>> written = written_types(values, layers, family);
   if (!written) return types;
   if (!reads_types && *written != types) {
     values.problem("layer_types", "differs from the layers that this model_type has");

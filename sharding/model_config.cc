@@ -295,6 +295,14 @@ ModelConfig parse_model_config(std::string_view text, const std::string& path) {
   return config;
 }
 
+void require_full_attention(const ModelConfig& config, int64_t positions, const std::string& option) {
+  if (config.index_topk == 0 || positions <= config.index_topk) return;
+  throw Error(option,
+              std::to_string(positions) + " positions: beyond " + std::to_string(config.index_topk) +
+                  " (`index_topk`) an indexer of this model chooses the keys of every query, which is not supported",
+              "--cache-len " + std::to_string(config.index_topk) + ", or fewer tokens");
+}
+
 ModelConfig load_model_config(const std::filesystem::path& model) {
   std::error_code code;
   const std::filesystem::path path = std::filesystem::is_directory(model, code) ? model / "config.json" : model;

@@ -136,6 +136,7 @@ struct ModelConfig {
   int64_t num_kv_heads = 0;
   int64_t head_dim = 0;
   int64_t max_position_embeddings = 0;
+  int64_t index_topk = 0;  // beyond so many positions an indexer chooses the keys of every query; 0 = it has none
   bool tie_word_embeddings = false;
   std::optional<DType> dtype;  // config `dtype` or `torch_dtype`
   std::vector<int64_t> eos_token_ids;
@@ -197,5 +198,8 @@ ModelConfig load_model_config(const std::filesystem::path& model);
 
 // The same for the text of a config.json that messages call `path`.
 ModelConfig parse_model_config(std::string_view text, const std::string& path);
+
+// Throws Error{where = option} when an indexer of the model would choose among `positions`.
+void require_full_attention(const ModelConfig& config, int64_t positions, const std::string& option);
 
 }  // namespace tp

@@ -111,6 +111,7 @@ class TreeBuilder {
       linear(names_.q, Role::kQ, q_size, c_.hidden_size, c_.q_bias).heads_out = c_.num_heads;
       linear(names_.k, Role::kK, kv_size, c_.hidden_size, c_.k_bias).heads_out = c_.num_kv_heads;
       linear(names_.v, Role::kV, kv_size, c_.hidden_size, c_.v_bias).heads_out = c_.num_kv_heads;
+      if (!names_.stored_qkv.empty()) stored_together(names_.stored_qkv);
     }
     qk_norm(names_.q_norm, Role::kQNorm, c_.num_heads);
     qk_norm(names_.k_norm, Role::kKNorm, c_.num_kv_heads);
@@ -118,6 +119,17 @@ class TreeBuilder {
       linear(names_.attention_gate, Role::kAttentionGate, q_size, c_.hidden_size, false).heads_out = c_.num_heads;
     if (c_.attention_sinks) bare("self_attn.sinks", Role::kSinks, {c_.num_heads}).heads_out = c_.num_heads;
     linear(names_.o, Role::kO, c_.hidden_size, q_size, c_.o_bias).heads_in = c_.num_heads;
+  }
+
+  // The last three modules are q, k and v, which checkpoints have in one weight.
+  void stored_together(std::string_view name) {
+    int64_t rows = 0;
+    for (auto module = modules_.end() - 3; module != modules_.end(); ++module) {
+      module->stored_name = inner(name) + ".weight";
+      module->stored_row = rows;
+      rows += module->weight_shape[0];
+    }
+    for (auto module = modules_.end() - 3; module != modules_.end(); ++module) module->stored_rows = rows;
   }
 
   void latent_attention() {
@@ -181,7 +193,8 @@ class TreeBuilder {
   void correction_bias(int64_t count) {
     const std::string usual = std::string(names_.router) + ".e_score_correction_bias";
     const std::vector<int64_t> shape = c_.moe->correction_row ? std::vector<int64_t>{1, count} : std::vector<int64_t>{count};
-    bare(names_.correction_bias.empty() ? usual : names_.correction_bias, Role::kCorrectionBias, shape);
+    bare(names_.correction_bias.empty() ? usual : names_.correction_bias, Role::kCorrectionBias, shape).may_be_missing =
+        names_.correction_may_be_missing;
   }
 
   void shared_expert() {

@@ -80,6 +80,9 @@ struct ModuleSpec {
   std::vector<std::string> per_expert;
   // Other names that checkpoints use for the whole weight and the bias; empty = none.
   std::string stored_name, stored_bias;
+  // The tensor `stored_name` has so many rows, of which the weight's begin at `stored_row`; 0: it is the weight alone.
+  int64_t stored_rows = 0, stored_row = 0;
+  bool may_be_missing = false;  // a checkpoint without it means zeros
 
   std::string weight_name() const { return bare ? name : name + ".weight"; }
   std::string bias_name() const { return name + ".bias"; }

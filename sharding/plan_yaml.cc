@@ -45,11 +45,30 @@ class PlanLoader {
     add(std::move(file));
     for (const std::string& text : request.overrides) add_override(text);
     if (request.tied) plan_.tied = *request.tied;
-    if (!problems_.empty()) throw_all(problems_);
+    if (!problems_.empty()) {
+      add_unmatched();
+      throw_all(problems_);
+    }
     return std::move(plan_);
   }
 
  private:
+  // What is wrong with the names in those rules that could be read, to be told at once with the rest.
+  void add_unmatched() {
+    Plan plan = plan_;
+    plan.rules.clear();
+    plan.weights.clear();
+    for (const PlanRule& rule : plan_.rules) {
+      const auto same = [&](const PlanRule& other) { return other.pattern == rule.pattern && other.source == rule.source; };
+      if (std::ranges::none_of(plan.rules, same)) plan.rules.push_back(rule);  // a second one has been told of
+    }
+    try {
+      resolve_plan(std::move(plan), config_, /*tp_size=*/1);
+    } catch (const Error& error) {
+      problems_.push_back(error);
+    }
+  }
+
   void add(PlanFile file) {
     if (file.tied) plan_.tied = *file.tied;
     if (file.uneven) plan_.uneven = *file.uneven;

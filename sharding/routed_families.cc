@@ -52,6 +52,7 @@ std::vector<Family> routed_families() {
                        "shared_expert_combination_strategy": "average", "expert_selection_fn": "softmax",
                        "norm_topk_prob": true, "first_k_dense_replace": 0, "prefix_dense_sliding_window_pattern": 1,
                        "prefix_dense_intermediate_size": null, "intermediate_size": null, "eos_token_id": 255001})",
+       .fixed = R"({"rope_scaling": null})",
        .aliases = "num_local_experts=num_experts num_shared_experts=n_shared_experts",
        .rope_layout = RopeLayout::kInterleaved,
        .rope_rule = RopeRule::kSlidingOrDense,

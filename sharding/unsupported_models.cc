@@ -12,7 +12,6 @@ const std::map<std::string_view, std::string_view>& reasons() {
       {"bamba", "its Mamba2 layers keep a recurrent state"},
       {"beam", "its residual sums are weighted by depth, and its attention gates have a bias for each head"},
       {"cohere_compass_text", "it has a rope of its own for each layer type and none for some"},
-      {"deepseek_v32", "a sparse attention indexer chooses the keys of every query"},
       {"deepseek_v4", "its attention compresses keys, and blocks are joined by hyper-connections"},
       {"diffllama", "its attention is the difference of two softmaxes"},
       {"doge", "its attention has a learned dynamic mask, and its MLP retrieves experts by product keys"},
@@ -24,7 +23,6 @@ const std::map<std::string_view, std::string_view>& reasons() {
        "it has per-layer embeddings, several residual streams (AltUp) and layers that read other layers' cache"},
       {"gemma4_text", "it has per-layer embeddings, heads of two sizes and layers that read other layers' cache"},
       {"gemma4_unified_text", "it has heads of two sizes and layers whose keys are their values"},
-      {"glm_moe_dsa", "a sparse attention indexer chooses the keys of every query"},
       {"granitemoehybrid", "its Mamba2 layers keep a recurrent state"},
       {"hrm_text", "its stacks of layers run in loops"},
       {"hy_v4", "a sparse attention indexer chooses the keys of every query, and blocks are joined by hyper-connections"},
@@ -52,7 +50,6 @@ const std::map<std::string_view, std::string_view>& reasons() {
       {"qwen4_exp_text", "its gated delta net layers keep a recurrent state"},
       {"recurrent_gemma", "its RG-LRU layers keep a recurrent state"},
       {"rwkv", "its layers keep a recurrent state"},
-      {"sarvam_moe", "its checkpoints have q, k and v in one weight"},
       {"zamba", "its Mamba layers keep a recurrent state"},
       {"zamba2", "its Mamba2 layers keep a recurrent state"},
   };

@@ -184,6 +184,15 @@ CASES = {
         TINY, intermediate_size=10, moe_num_experts=4, moe_topk=2, moe_num_shared_experts=1, attention_bias=True)),
     "tiny_youtu_tied": ("YoutuForCausalLM", "bfloat16", dict(
         TINY | MLA_TINY, tie_word_embeddings=True, pad_token_id=5)),
+    "tiny_deepseek_v32": ("DeepseekV32ForCausalLM", "bfloat16", dict(
+        TINY | MLA_TINY, n_routed_experts=4, moe_intermediate_size=8, num_experts_per_tok=2, n_group=2, topk_group=1,
+        first_k_dense_replace=1, attention_bias=True, index_topk=48, index_head_dim=8, index_n_heads=2)),
+    "tiny_glm_moe_dsa": ("GlmMoeDsaForCausalLM", "bfloat16", dict(
+        TINY | MLA_TINY, n_routed_experts=4, moe_intermediate_size=8, num_experts_per_tok=2, first_k_dense_replace=1,
+        index_topk=48, index_head_dim=8, index_n_heads=2, indexer_types=["full", "shared"])),
+    "tiny_sarvam_moe": ("Glm4MoeForCausalLM", "bfloat16", dict(
+        TINY, config_class="SarvamMoEConfig", n_routed_experts=4, moe_intermediate_size=8, num_experts_per_tok=2,
+        first_k_dense_replace=1)),
     "tiny_minimax_m2": ("MiniMaxM2ForCausalLM", "bfloat16", dict(
         SMALL | EXPERTS | dict(intermediate_size=12), head_dim=8, rope_parameters=rope(partial_rotary_factor=0.5))),
 }

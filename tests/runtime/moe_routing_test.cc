@@ -42,6 +42,17 @@ TEST(MoeRouting, TiesTakeTheLowerIndex) {
   EXPECT_FLOAT_EQ(chosen[0].weight, 0.5f);
 }
 
+TEST(MoeRouting, TheBestTwoOfASparseMixerMayBothBeZero) {
+  MoeConfig config = config_of(RouterKind::kSparseMixer, 4, 2);
+  config.sparse_mixer_width = 0.02;
+  const std::vector<float> logits = {0.0f, 0.0f, -1.0f, -2.0f};
+  const auto chosen = route_tokens(logits.data(), 1, config, nullptr);  // numbers of transformers' sparsemixer
+  EXPECT_EQ(chosen[0].expert, 0);
+  EXPECT_FLOAT_EQ(chosen[0].weight, 0.5f);
+  EXPECT_EQ(chosen[1].expert, 1);
+  EXPECT_FLOAT_EQ(chosen[1].weight, 1.0f);
+}
+
 TEST(MoeRouting, CorrectionChoosesButDoesNotWeigh) {
   const std::vector<float> logits = {0.0f, 0.0f, 0.0f}, correction = {0.0f, 0.0f, 0.1f};
   const auto chosen = route_tokens(logits.data(), 1, config_of(RouterKind::kSigmoid, 3, 1), correction.data());

@@ -79,13 +79,15 @@ class PlanProperty : public testing::TestWithParam<int> {
     std::error_code code;
     std::filesystem::remove_all(dir_, code);
   }
-  static void SetUpTestSuite() { combinations_ = equal_ = 0; }
+  static void SetUpTestSuite() { combinations_ = equal_ = with_rules_ = 0; }
   static void TearDownTestSuite() {
-    std::printf("%d combinations: %d gave the logits of one rank, %d were refused\n", combinations_, equal_,
-                combinations_ - equal_);
+    std::printf(
+        "%d combinations: %d gave the logits of one rank (%d under rules that a plan laid over the default), %d were refused\n",
+        combinations_, equal_, with_rules_, combinations_ - equal_);
     // A check that refuses all would hold the property too.
     if (combinations_ == kSeeds * kPlansPerSeed) {
       EXPECT_GE(equal_, combinations_ / 3);
+      EXPECT_GE(with_rules_, combinations_ / 5);
     }
   }
 
@@ -132,11 +134,12 @@ class PlanProperty : public testing::TestWithParam<int> {
   RandomSource random_;
   const std::filesystem::path dir_;
   std::string config_text_;
-  static int combinations_, equal_;
+  static int combinations_, equal_, with_rules_;
 };
 
 int PlanProperty::combinations_ = 0;
 int PlanProperty::equal_ = 0;
+int PlanProperty::with_rules_ = 0;
 
 TEST_P(PlanProperty, RefusesOrGivesTheLogitsOfOneRank) {
   const ModelConfig config = make_model();
@@ -157,7 +160,9 @@ TEST_P(PlanProperty, RefusesOrGivesTheLogitsOfOneRank) {
     SCOPED_TRACE("seed " + std::to_string(GetParam()) + ", " + std::to_string(tp_size) + " ranks, " +
                  (head_stored ? "with" : "without") + " a head of its own\n" + config_text_ + "\n" + plan_text);
     ++combinations_;
-    equal_ += try_plan(config, checkpoint, head_stored, tp_size, want);
+    const bool equal = try_plan(config, checkpoint, head_stored, tp_size, want);
+    equal_ += equal;
+    with_rules_ += equal && tp_size > 1 && plan_text.find("tp_plan:") != std::string::npos;
     if (HasFailure()) return;
   }
 }

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <fstream>
 
 #include "sharding/plan_yaml.h"
 #include "tests/runtime/made_checkpoint.h"
 #include "tests/runtime/resident_memory.h"
+#include "tests/runtime/safetensors_header.h"
 #include "tests/sharding/written_files.h"
 
 namespace tp {
@@ -26,8 +28,7 @@ float numbered(int64_t t, int64_t i) {
 class WeightsTest : public WrittenFiles {
  protected:
   Weights load(const ParameterTable& table, DType dtype, bool in_place = true, int threads = 1) const {
-    return Weights::load(table, open_checkpoint(dir_), dtype,
-                         {LinearLayout::kStored, in_place, threads, {}});
+    return Weights::load(table, open_checkpoint(dir_), dtype, {LinearLayout::kStored, in_place, threads, {}});
   }
 
   static Floats values(const ParameterTable& table, const Weights& weights, ParamId id) {
@@ -118,6 +119,45 @@ TEST_F(WeightsTest, DataOffItsAlignmentIsCopied) {
     EXPECT_EQ(reinterpret_cast<uintptr_t>(weights.data(id)) % 4, 0u) << table.at(id).name();
   EXPECT_THAT(values(table, weights, table.weight(Role::kFinalNorm, -1)),
               ElementsAre(1000, 1001, 1002, 1003, 1004, 1005, 1006, 1007));
+}
+
+// A checkpoint of `text`, a config.json, without a correction bias; every byte of its data is 0x3f.
+void write_without_correction(const std::filesystem::path& dir, const ModelConfig& config, const std::string& text) {
+  std::vector<HeaderTensor> tensors;
+  int64_t elements = 0;
+  for (const ModuleSpec& module : module_tree(config)) {
+    if (module.role == Role::kCorrectionBias) continue;
+    tensors.push_back({module.weight_name(), "F32", module.weight_shape});
+    elements += tensors.back().elements();
+  }
+  std::ofstream(dir / "config.json") << text;
+  std::ofstream(dir / "model.safetensors", std::ios::binary)
+      << safetensors_header(tensors) << std::string(static_cast<size_t>(4 * elements), '\x3f');
+}
+
+TEST_F(WeightsTest, ACorrectionBiasThatIsNotStoredIsZeroWhereItMayBeMissing) {
+  const auto text = [](const std::string& type) {
+    return R"({"model_type": ")" + type + R"(", "vocab_size": 8, "hidden_size": 8, "intermediate_size": 8,
+      "num_hidden_layers": 1, "num_attention_heads": 2, "num_key_value_heads": 2, "q_lora_rank": 4, "kv_lora_rank": 4,
+      "qk_nope_head_dim": 2, "qk_rope_head_dim": 2, "v_head_dim": 2, "n_routed_experts": 4, "num_experts_per_tok": 2,
+      "moe_intermediate_size": 4, "n_group": 1, "topk_group": 1, "first_k_dense_replace": 0})";
+  };
+  const ModelConfig config = parse_model_config(text("axk1"), "config.json");
+  write_without_correction(dir_, config, text("axk1"));
+  require_tensors(open_checkpoint(dir_), module_tree(config), config);
+  const ParameterTable table = made_table(dir_, 1, 0);
+  const Weights weights = load(table, DType::kF32);
+  EXPECT_THAT(values(table, weights, table.weight(Role::kCorrectionBias, 0)), ElementsAre(0, 0, 0, 0));
+  EXPECT_FLOAT_EQ(values(table, weights, table.weight(Role::kRouter, 0)).at(0), std::bit_cast<float>(0x3f3f3f3f));
+
+  const ModelConfig strict = parse_model_config(text("deepseek_v3"), "config.json");
+  write_without_correction(dir_, strict, text("deepseek_v3"));
+  try {
+    require_tensors(open_checkpoint(dir_), module_tree(strict), strict);
+    ADD_FAILURE() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.text(), testing::HasSubstr("`model.layers.0.mlp.gate.e_score_correction_bias` is missing"));
+  }
 }
 
 TEST_F(WeightsTest, ATiedHeadSharesTheEmbeddingsMemory) {

@@ -109,6 +109,41 @@ TEST_F(CheckpointFiles, TellsUnusedTensorsInShort) {
                   "spare2, spare3, spare4, spare5, spare6, and 2 more names"));
 }
 
+TEST_F(CheckpointFiles, FindsQueriesKeysAndValuesInOneWeight) {
+  const ModelConfig sarvam = load_model_config(
+      write("sarvam.json", R"({"model_type": "sarvam_moe", "vocab_size": 3, "hidden_size": 2, "intermediate_size": 2,
+        "num_hidden_layers": 1, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 2, "use_qk_norm": false,
+        "n_routed_experts": 4, "num_experts_per_tok": 1})"));
+  const std::vector<ModuleSpec> modules = module_tree(sarvam);
+  std::vector<Tensor> tensors = {{"model.layers.0.attention.query_key_value.weight", {16, 2}}};
+  for (const ModuleSpec& module : modules) {
+    if (module.stored_rows == 0) tensors.push_back({module.weight_name(), module.weight_shape});
+  }
+  const auto begins = [&] {
+    write_tensors("model.safetensors", tensors);
+    const Checkpoint checkpoint = open_checkpoint(dir_);
+    require_tensors(checkpoint, modules, sarvam);
+    std::vector<int64_t> rows;
+    for (const ModuleSpec& module : modules) {
+      if (module.stored_rows > 0) rows.push_back(weight_sources(checkpoint, module).at(0).row_begin);
+    }
+    return rows;
+  };
+  EXPECT_THAT(begins(), ElementsAre(0, -8, -12));
+  tensors.front() = {"model.layers.0.self_attn.q_proj.weight", {8, 2}};
+  tensors.push_back({"model.layers.0.self_attn.k_proj.weight", {4, 2}});
+  tensors.push_back({"model.layers.0.self_attn.v_proj.weight", {4, 2}});
+  EXPECT_THAT(begins(), ElementsAre(0, 0, 0));
+  tensors.back() = {"model.layers.0.attention.query_key_value.weight", {15, 2}};
+  try {
+    begins();
+    ADD_FAILURE() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.text(),
+                HasSubstr("`model.layers.0.self_attn.v_proj.weight` has shape [15, 2], config.json makes it [16, 2]"));
+  }
+}
+
 TEST_F(CheckpointFiles, FindsTheHeadUnderEachOfItsNames) {
   const ModelConfig gpt_neox = load_model_config(
       write("neox.json", R"({"model_type": "gpt_neox", "vocab_size": 3, "hidden_size": 2, "intermediate_size": 2,

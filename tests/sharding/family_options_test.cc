@@ -62,6 +62,7 @@ TEST(FamilyOptions, GptNeoxHasItsOwnNamesBesideTheRope) {
   EXPECT_EQ(rope.theta, 500.0);
   EXPECT_EQ(config_of("gpt_neox", R"({"rope_parameters": {"partial_rotary_factor": 1.0}})").ropes.at(0).rotary_dim, 8);
   EXPECT_EQ(refusal("gpt_neox", R"({"partial_rotary_factor": 0.25, "rope_theta": 10000})"), "accepted");
+  EXPECT_EQ(config_of("gpt_neox", R"({"num_key_value_heads": 3})").num_kv_heads, 8);
   EXPECT_EQ(refusal("gpt_neox", R"({"partial_rotary_factor": 0.5, "rope_theta": 500})"),
             "config.json: `partial_rotary_factor` is not read beside the rope of this model_type; write `rotary_pct`\n"
             "  `rope_theta` is not read beside the rope of this model_type; write `rotary_emb_base`");

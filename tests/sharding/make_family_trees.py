@@ -58,6 +58,8 @@ CASES = {  # model_type: what differs from SIZES; options that add parameters ar
     "cohere2_moe": dict(head_dim=16, num_experts=4, num_shared_experts=2, mlp_layer_types=["dense", "sparse"]),
     "llama4_text": dict(head_dim=16, num_local_experts=4, moe_layers=[1], intermediate_size_mlp=72),
     "minimax_m2": dict(head_dim=16, num_local_experts=4, num_experts_per_tok=2), "sarvam_mla": dict(LATENT, **EXPERTS),
+    "deepseek_v32": dict(LATENT, n_group=2, topk_group=1, **EXPERTS), "glm_moe_dsa": dict(LATENT, **EXPERTS),
+    "sarvam_moe": dict(head_dim=16, n_routed_experts=4, **EXPERTS),
 }
 
 
@@ -65,10 +67,10 @@ def tree(model_type, change):
     config = AutoConfig.for_model(model_type, **{**SIZES, **change})
     with torch.device("meta"):
         model = AutoModelForCausalLM.from_config(config)
-    # The tree names every base model "model". Of xIELU two numbers are stored that never change.
+    # The tree names every base model "model". Of xIELU two numbers are stored that never change; indexers never choose here.
     prefix = model.base_model_prefix + "."
     names = {n.replace(prefix, "model.", 1) if n.startswith(prefix) else n: list(t.shape) for n, t in model.state_dict().items()
-             if not n.endswith((".act_fn.beta", ".act_fn.eps"))}
+             if not n.endswith((".act_fn.beta", ".act_fn.eps")) and ".indexer." not in n}
     return {"config": json.loads(config.to_json_string(use_diff=False)), "parameters": names}
 
 

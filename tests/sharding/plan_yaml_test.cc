@@ -291,6 +291,12 @@ TEST_F(PlanYaml, ShowsAllProblemsAtOnce) {
   EXPECT_EQ(message("version: 3\ntp_plan:\n  lm_head: colwize\n"),
             "my.yaml:1:10: version `3` is not known\n  fix: write `version: 1`\n"
             "tprun: error: my.yaml:3:12: unknown style `colwize`\n  fix: did you mean `colwise`?");
+  EXPECT_EQ(message("tp_plan:\n  lm_head: colwize\n  embed_tokenz: replicated\n"),
+            "my.yaml:2:12: unknown style `colwize`\n  fix: did you mean `colwise`?\n"
+            "tprun: error: my.yaml:3:3: `embed_tokenz` matches no module of this model\n"
+            "  fix: did you mean `embed_tokens`?");
+  EXPECT_EQ(message("lm_head: replicated\nlm_head: replicated\n"),
+            "my.yaml:2:1: duplicate key `lm_head`, first on line 1\n  fix: remove one of them");
 }
 
 TEST_F(PlanYaml, AnUnquotedStarGetsTheHintToQuoteIt) {

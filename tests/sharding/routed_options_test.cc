@@ -83,6 +83,9 @@ TEST(RoutedOptions, Cohere2CountsItsDenseLayersApart) {
   EXPECT_TRUE(other.moe->averages_shared);
   EXPECT_EQ(refusal("cohere2_moe", "{" + kFew + R"(, "expert_selection_fn": "tanh"})"),
             "config.json: `expert_selection_fn` is \"tanh\" (softmax, sigmoid)");
+  // transformers has the key and does not read it.
+  EXPECT_EQ(refusal("cohere2_moe", "{" + kFew + R"(, "rope_scaling": {"rope_type": "linear", "factor": 2.0}})"),
+            "config.json: `rope_scaling` is {\"factor\":2.0,\"rope_type\":\"linear\"}; only null is supported");
 }
 
 TEST(RoutedOptions, FlintAttendsFullyAtTheEdges) {
@@ -103,6 +106,27 @@ TEST(RoutedOptions, GptjHasNamesOfItsOwnForItsSizes) {
   EXPECT_EQ(parse_model_config(sizes + R"(, "n_inner": 20})", "config.json").intermediate_size, 20);
   EXPECT_EQ(refusal("codegen", R"({"num_attention_heads": 2, "rotary_dim": 4})"),
             "config.json: `num_attention_heads` is 2, not a multiple of the 4 groups of the fused weight");
+}
+
+TEST(RoutedOptions, AnIndexerLimitsThePositions) {
+  const ModelConfig config = config_of("deepseek_v32", R"({"num_key_value_heads": 8, "index_topk": 64,
+      "layer_types": ["indexed_attention", "indexed_attention", "indexed_attention", "indexed_attention"]})");
+  EXPECT_EQ(config.index_topk, 64);
+  EXPECT_THAT(by_layer(config, &LayerConfig::window), ElementsAre(0, 0, 0, 0));
+  EXPECT_EQ(config.ropes.at(0).layout, RopeLayout::kInterleaved);
+  require_full_attention(config, 64, "--cache-len");
+  require_full_attention(config_of("llama"), 1000000, "--cache-len");
+  try {
+    require_full_attention(config, 65, "--cache-len");
+    ADD_FAILURE() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.text(),
+              "--cache-len: 65 positions: beyond 64 (`index_topk`) an indexer of this model chooses the keys of every query, "
+              "which is not supported\n  fix: --cache-len 64, or fewer tokens");
+  }
+  const std::string types = R"("layer_types": ["indexed_attention", "full_attention", "full_attention", "full_attention"])";
+  EXPECT_EQ(refusal("qwen2", "{" + types + "}"),
+            "config.json: `layer_types` has \"indexed_attention\", which is not supported (full_attention, sliding_attention)");
 }
 
 TEST(RoutedOptions, MiniCpmScalesByDepthAndWidth) {
