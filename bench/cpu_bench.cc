@@ -134,9 +134,10 @@ void bench_attention(double bandwidth, double peak, const Context& context) {
 int run(int threads, int layer_count) {
   ThreadPool pool(threads);
   const Context context{pool, choose_kernels(available_isas(), pool)};
-  std::printf("threads %d, vector %s, bfloat16 few %s, many %s\n", threads,
+  std::printf("threads %d, vector %s, bfloat16 few %s, many %s, integers %s\n", threads,
               std::string(isa_name(context.kernels.vector)).c_str(), std::string(isa_name(context.kernels.bf16_few)).c_str(),
-              std::string(isa_name(context.kernels.bf16_many)).c_str());
+              std::string(isa_name(context.kernels.bf16_many)).c_str(),
+              std::string(isa_name(context.kernels.integers)).c_str());
   const double empty = best_seconds(20, pool, [&] {
     for (int i = 0; i < 100; ++i) pool.parallel_for(threads, [](int64_t) {});
   });
@@ -149,6 +150,10 @@ int run(int threads, int layer_count) {
     const Layers layers = make_layers(layer_count * 16 / bits(format), format, pool);
     std::printf("weights of %d bits, groups of %d\n", bits(format), static_cast<int>(group_size(format)));
     for (int64_t rows : {1, 2, 4, 8, 16, 128}) bench(layers, rows, bandwidth, peak, context);
+    if (format != WeightFormat::kBF16) {
+      std::printf("the same, rows quantized\n");
+      for (int64_t rows : {1, 2, 4, 8, 16, 128}) bench(layers, rows, bandwidth, peak, {pool, context.kernels, true});
+    }
     if (format == WeightFormat::kBF16) bench(layers, 512, bandwidth, peak, context);
   }
   bench_packing(pool);

@@ -51,6 +51,12 @@ void require_writable_target(const char* option, const std::string& path) {
     throw Error(option, path + ": " + std::strerror(errno), "name a file that can be written");
 }
 
+void require_quantized_weights(const ResolvedPlan& plan, const std::string& option, const std::string& otherwise) {
+  const auto is_quantized = [](const PlannedModule& planned) { return planned.kind != WeightKind::kStored; };
+  if (std::none_of(plan.modules.begin(), plan.modules.end(), is_quantized))
+    throw Error(option, otherwise, "--weights int8 or int4, or `weights:` in the plan");
+}
+
 // A new directory for a model that has something to save.
 void require_save_target(const ResolvedPlan& plan, const std::string& dir) {
   constexpr const char* kOption = "--save-quantized";
@@ -59,9 +65,7 @@ void require_save_target(const ResolvedPlan& plan, const std::string& dir) {
     throw Error(kOption, dir + " is there already", "name a directory that is new or empty");
   if (!fs::is_directory(fs::path(dir).parent_path(), ignored))
     throw Error(kOption, "no such directory: " + fs::path(dir).parent_path().string(), "make it first");
-  const auto is_quantized = [](const PlannedModule& planned) { return planned.kind != WeightKind::kStored; };
-  if (std::none_of(plan.modules.begin(), plan.modules.end(), is_quantized))
-    throw Error(kOption, "nothing is quantized", "--weights int8 or int4, or `weights:` in the plan");
+  require_quantized_weights(plan, kOption, "nothing is quantized");
   for (const PlannedModule& planned : plan.modules) {
     const ModuleSpec& module = planned.module;
     if (planned.kind == WeightKind::kStored || module.weight_shape.back() % unit_of(planned.kind) == 0) continue;
@@ -221,6 +225,8 @@ void refuse_for_device(const Options& options, const std::string& device) {
     if (device == "tpu" && options.given(option))
       throw Error("--" + std::string(option), "chips take weights in the model's dtype", "leave it out, or --device cpu");
   }
+  if (device == "tpu" && options.given("activations"))
+    throw Error("--activations", "chips multiply in the model's dtype", "leave it out, or --device cpu");
   for (const char* option : {"compile-cache", "dump-hlo"}) {
     if (device == "cpu" && options.given(option))
       throw Error("--" + std::string(option), "the CPU runs op by op, without compiled programs", "leave it out");
@@ -249,6 +255,10 @@ CheckedJob make_job(const Options& options, const LaunchSettings& launch) {
   job.tokenizer = tokenizer_path(options, model.dir);
   job.dtype = options.text("dtype");
   job.weights = options.text("weights");
+  job.activations = options.text("activations");
+  if (!job.activations.empty())
+    require_quantized_weights(model.plan, "--activations",
+                              "no weight is quantized, so there is nothing that integers multiply");
   job.save_quantized = absolute(options.text("save-quantized"));
   if (!job.save_quantized.empty()) require_save_target(model.plan, job.save_quantized);
   job.load_format = options.text("load-format");

@@ -46,6 +46,7 @@ class Expert {
         down_(*experts.down[index]),
         gate_up_bias_(experts.gate_up_bias.empty() ? nullptr : experts.gate_up_bias[index]),
         down_bias_(experts.down_bias.empty() ? nullptr : experts.down_bias[index]),
+        largest_of_whole_rows_(experts.largest_of_whole_rows),
         config_(config),
         activation_(activation),
         context_(context) {}
@@ -61,7 +62,8 @@ class Expert {
     if (config_.weights_input) weigh(chosen.rows, n, assignment.weights);
     gate_up_.run(chosen.rows, n, wide.rows, context_, gate_up_bias_);
     activate(wide.rows, n, inner.rows);
-    down_.run(inner.rows, n, mixed.rows, context_, down_bias_);
+    const float* largest = largest_of_whole_rows_ ? largest_of_whole_rows_(inner.rows, n, down_) : nullptr;
+    down_.run(inner.rows, n, mixed.rows, context_, down_bias_, largest);
     for (int64_t i = 0; i < n; ++i) {
       const float weight = config_.weights_input ? 1.0f : assignment.weights[static_cast<size_t>(i)];
       const float* from = static_cast<const float*>(mixed.rows.row(i));
@@ -90,6 +92,7 @@ class Expert {
 
   const cpu::PackedLinear &gate_up_, &down_;
   const float *gate_up_bias_, *down_bias_;
+  const decltype(LocalExperts::largest_of_whole_rows)& largest_of_whole_rows_;
   const MoeConfig& config_;
   Activation activation_;
   const cpu::Context& context_;

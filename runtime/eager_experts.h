@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "runtime/cpu/packed_linear.h"
@@ -13,6 +14,8 @@ struct LocalExperts {
   std::vector<const cpu::PackedLinear*> gate_up, down;
   std::vector<const float*> gate_up_bias, down_bias;  // by expert, or empty
   int64_t first_expert = 0;                           // index in the model of the local expert 0
+  // For experts whose features are split: the largest number of each row that `down` takes, over all ranks, or nullptr.
+  std::function<const float*(cpu::ConstRows x, int64_t rows, const cpu::PackedLinear& down)> largest_of_whole_rows;
 };
 
 // x [tokens, hidden] in the model's dtype through each token's experts, weighted and summed: out [tokens, hidden] float32.

@@ -54,8 +54,8 @@ class EagerEngine : public Engine {
         pool_(options.threads),
         decoder_(model.config, model.table, model.weights.dtype()),
         kernels_(options.kernels),
-        ops_(model.config, model.table, model.weights, allocate_cache(), {pool_, agree_on_kernels(pool_, communicator)},
-             communicator, kernels_) {
+        ops_(model.config, model.table, model.weights, allocate_cache(),
+             {pool_, agree_on_kernels(pool_, communicator), options.int8_activations}, communicator, kernels_) {
     if (options.timeline) traced_ops_.emplace(ops_, *options.timeline);
   }
 

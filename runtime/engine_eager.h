@@ -17,10 +17,12 @@ struct EagerEngineOptions {
   int threads = 1;               // of this rank
   Timeline* timeline = nullptr;  // steps and ops are recorded there; nullptr = nowhere
   std::vector<KernelSource> kernels = {};
+  bool int8_activations = false;  // quantize what quantized weights multiply
 };
 
 // An engine that executes on this host's CPU. `model`, loaded with LinearLayout::kPacked, and `communicator` must outlive it.
-// Collective: all ranks take the same kernels.
+// Collective: all ranks take the same kernels. Quantized activations cost a collective more ("all_gather", the largest number
+// of each row) where a product takes parts of rows.
 std::unique_ptr<Engine> make_eager_engine(const RankModel& model, Communicator& communicator,
                                           const EagerEngineOptions& options);
 

@@ -34,6 +34,7 @@ struct Job {
   std::string tokenizer;  // path; empty = print ids
   std::string dtype = "auto";
   std::string weights;  // --weights; empty = as they are stored
+  std::string activations;     // --activations: int8; empty = in the model's dtype
   std::string save_quantized;  // directory that gets the quantized weights as a checkpoint; empty = none
   std::string load_format = "mmap";
   std::string device = "cpu";

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "runtime/cpu/integer_rows.h"
 #include "runtime/eager_experts.h"
 #include "runtime/float_convert.h"
 #include "runtime/moe_routing.h"
@@ -91,7 +92,19 @@ std::vector<const float*> EagerOps::expert_biases(ParamId bias, const std::vecto
   return rows;
 }
 
-std::shared_ptr<EagerValue> EagerOps::run(const EagerValue& x, const std::vector<LinearParams>& params, DType dtype) {
+const float* EagerOps::largest_of_whole_rows(cpu::ConstRows x, int64_t rows, const cpu::PackedLinear& product) {
+  if (!product.quantizes_rows(context_) || communicator_.world_size() == 1) return nullptr;
+  const auto count = static_cast<size_t>(rows), ranks = static_cast<size_t>(communicator_.world_size());
+  std::vector<float> mine(count), all(ranks * count);
+  cpu::largest_of_rows(x, rows, product.in(), mine.data(), context_.pool);
+  communicator_.all_gather(mine.data(), all.data(), static_cast<int64_t>(count * sizeof(float)));
+  largest_.assign(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(count));
+  for (size_t i = count; i < all.size(); ++i) largest_[i % count] = cpu::larger_of(largest_[i % count], all[i]);
+  return largest_.data();
+}
+
+std::shared_ptr<EagerValue> EagerOps::run(const EagerValue& x, const std::vector<LinearParams>& params, DType dtype,
+                                          const float* largest) {
   const cpu::PackedLinear& product = weights_.packed().product(params[0].weight);
   int64_t out = 0;
   for (const LinearParams& one : params) {
@@ -101,7 +114,7 @@ std::shared_ptr<EagerValue> EagerOps::run(const EagerValue& x, const std::vector
   }
   if (out != product.out()) throw std::logic_error("a part of linears that were packed together");
   auto y = empty_value(x.lines, out, dtype);
-  product.run(x.rows, x.lines, y->rows, context_, bias_of(params));
+  product.run(x.rows, x.lines, y->rows, context_, bias_of(params), largest);
   return y;
 }
 
@@ -134,7 +147,8 @@ std::vector<Value> EagerOps::linears(const Value& x, const std::vector<LinearPar
 }
 
 Value EagerOps::linear_partial(const Value& x, ParamId weight) {
-  return run(eager(x), {{weight, kNoParam}}, DType::kF32);
+  const float* largest = largest_of_whole_rows(eager(x).rows, eager(x).lines, weights_.packed().product(weight));
+  return run(eager(x), {{weight, kNoParam}}, DType::kF32, largest);
 }
 
 Value EagerOps::norm(const Value& x, ParamId weight, ParamId bias, NormKind kind, double eps, int64_t group) {
@@ -210,6 +224,11 @@ Value EagerOps::moe(const Value& x, const MoeSpec& spec) {
   // Of ranks that hold parts of the same expert one adds the bias.
   if (spec.split != MoeSpec::Split::kFeatures || communicator_.rank() == 0)
     experts.down_bias = expert_biases(spec.down_bias, experts.down);
+  // These ranks go through the same experts, with the same tokens.
+  if (spec.split == MoeSpec::Split::kFeatures)
+    experts.largest_of_whole_rows = [this](cpu::ConstRows inner, int64_t rows, const cpu::PackedLinear& down) {
+      return largest_of_whole_rows(inner, rows, down);
+    };
   auto sum = empty_value(from.lines, experts.down[0]->out(), DType::kF32);
   run_experts(from.rows, from.lines, choices, experts, *spec.config, spec.activation, sum->rows, context_);
   if (spec.split != MoeSpec::Split::kNone) return sum;

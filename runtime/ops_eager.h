@@ -49,8 +49,11 @@ class EagerOps : public Ops {
   Value local_part(const Value& x, int64_t features_local) override;
 
  private:
-  // The product that computes `params`, which must be all of it.
-  std::shared_ptr<EagerValue> run(const EagerValue& x, const std::vector<LinearParams>& params, DType dtype);
+  // The product that computes `params`, which must be all of it. `largest` as PackedLinear::run takes it.
+  std::shared_ptr<EagerValue> run(const EagerValue& x, const std::vector<LinearParams>& params, DType dtype,
+                                  const float* largest = nullptr);
+  // The largest number of each row, of which every rank has a part; nullptr where `product` does not ask for it.
+  const float* largest_of_whole_rows(cpu::ConstRows x, int64_t rows, const cpu::PackedLinear& product);
   // A parameter in float32, kept; nullptr for kNoParam.
   const float* floats(ParamId id);
   // The biases of a product's parameters as it takes them; nullptr when there are none.
@@ -70,6 +73,7 @@ class EagerOps : public Ops {
   std::vector<cpu::LayerCache> cache_;
   // By ParamId, made at first use: norms, sinks and the like; biases of products, by their first weight.
   std::vector<std::vector<float>> floats_, product_biases_;
+  std::vector<float> largest_;  // of the rows of the last product that took parts of rows
 
   Batch batch_;
   std::vector<RopeTable> rotations_;  // by rope table

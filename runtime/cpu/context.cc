@@ -7,7 +7,14 @@
 namespace tp::cpu {
 
 KernelChoice KernelChoice::only(Isa isa) {
-  return {std::min(isa, Isa::kAvx512), isa, isa};
+  switch (isa) {
+    case Isa::kAvxVnni:
+      return {Isa::kAvx2, Isa::kAvx2, Isa::kAvx2, isa};
+    case Isa::kAvx512Vnni:
+      return {Isa::kAvx512, Isa::kAvx512, Isa::kAvx512, isa};
+    default:
+      return {std::min(isa, Isa::kAvx512), isa, isa, std::min(isa, Isa::kAvx2)};
+  }
 }
 
 const MatmulPath& path_for(const KernelChoice& choice, WeightFormat format, DType x, int64_t rows) {
@@ -15,6 +22,10 @@ const MatmulPath& path_for(const KernelChoice& choice, WeightFormat format, DTyp
   const bool pairs = format == WeightFormat::kBF16 && x == DType::kBF16;
   const Isa isa = !pairs ? choice.vector : rows <= kFewRows ? choice.bf16_few : choice.bf16_many;
   return *matmul_path(isa);
+}
+
+const MatmulPath& integer_path_for(const KernelChoice& choice) {
+  return *integer_path(choice.integers);
 }
 
 }  // namespace tp::cpu

@@ -16,6 +16,7 @@ struct KernelChoice {
   Isa vector = Isa::kPlain;     // everything in float32; kPlain, kAvx2 and kAvx512 only
   Isa bf16_few = Isa::kPlain;   // bfloat16 weights times bfloat16 rows, at most kFewRows of them (decode)
   Isa bf16_many = Isa::kPlain;  // the same for more rows (prefill)
+  Isa integers = Isa::kPlain;   // integer weights times rows that are quantized too
 
   // One instruction set for everything that it has kernels for.
   static KernelChoice only(Isa isa);
@@ -26,9 +27,12 @@ inline constexpr int64_t kFewRows = 16;
 struct Context {
   ThreadPool& pool;
   KernelChoice kernels;
+  bool int8_activations = false;  // products with integer weights quantize their rows (integer_rows.h)
 };
 
 // The path for a product of `rows` rows of dtype `x`.
 const MatmulPath& path_for(const KernelChoice& choice, WeightFormat format, DType x, int64_t rows);
+// The same for rows that are quantized.
+const MatmulPath& integer_path_for(const KernelChoice& choice);
 
 }  // namespace tp::cpu

@@ -40,7 +40,10 @@ CpuFeatures detect() {
   found.avx512 = found.avx2 && zmm && bit(b, 16) && bit(b, 17) && bit(b, 30) && bit(b, 31);
   found.avx512_vnni = found.avx512 && bit(c, 11);
   const bool amx = found.avx512 && tiles && bit(d, 24) && bit(d, 22);
-  if (sub_leaves >= 1 && __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0) found.avx512_bf16 = found.avx512 && bit(a, 5);
+  if (sub_leaves >= 1 && __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0) {
+    found.avx512_bf16 = found.avx512 && bit(a, 5);
+    found.avx_vnni = found.avx2 && bit(a, 4);
+  }
   found.amx_bf16 = amx && tile_state_permitted();
   return found;
 }
@@ -69,6 +72,10 @@ std::string_view isa_name(Isa isa) {
       return "avx512_bf16";
     case Isa::kAmx:
       return "amx_bf16";
+    case Isa::kAvxVnni:
+      return "avx_vnni";
+    case Isa::kAvx512Vnni:
+      return "avx512_vnni";
   }
   return "?";
 }
@@ -86,6 +93,10 @@ bool isa_available(Isa isa) {
       return features.avx512_bf16;
     case Isa::kAmx:
       return features.amx_bf16;
+    case Isa::kAvxVnni:
+      return features.avx_vnni;
+    case Isa::kAvx512Vnni:
+      return features.avx512_vnni;
   }
   return false;
 }

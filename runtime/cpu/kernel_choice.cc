@@ -48,6 +48,8 @@ KernelChoice choose_kernels(const std::vector<Isa>& allowed, ThreadPool& pool) {
   KernelChoice choice;
   std::vector<Isa> pairs;
   for (Isa isa : allowed) {
+    // All of them compute the same integers; the later ones in fewer steps.
+    if (integer_path(isa) != nullptr) choice.integers = isa;
     if (matmul_path(isa) == nullptr) continue;
     if (sums_pairs(isa)) {
       pairs.push_back(isa);

@@ -226,7 +226,7 @@ void finish(const FinishArgs& args) {
     // y, scale and bias are padded to whole panels, only `out` ends at count.
     const typename V::F scale = args.scale != nullptr ? V::load(args.scale + i) : V::broadcast(&one);
     const typename V::F bias = args.bias != nullptr ? V::load(args.bias + i) : V::broadcast(&none);
-    const typename V::F value = V::fma(V::load(args.y + i), scale, bias);
+    const typename V::F value = V::fma(V::mul(V::load(args.y + i), V::broadcast(&args.row_scale)), scale, bias);
     const bool whole = n == V::kLanes;
     if (args.dtype == DType::kF32) {
       float* out = static_cast<float*>(args.out) + i;

@@ -18,7 +18,8 @@ struct PackedRows {
   int64_t group = 0;
   XLayout layout = XLayout::kF32;
   const std::byte* data = nullptr;
-  const float* sums = nullptr;  // of groups of inputs, for kInt4*
+  const float* sums = nullptr;    // of groups of inputs, for kInt4*
+  const float* scales = nullptr;  // of quantized rows [rows]; nullptr = 1
 
   int64_t tile_begin(int64_t tile) const { return rows * tile / tiles; }
   int64_t tile_rows(int64_t tile) const { return tile_begin(tile + 1) - tile_begin(tile); }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/cpu/integer_rows.h"
 #include "runtime/cpu/pack_rows.h"
 #include "runtime/cpu/pack_weight.h"
 
@@ -74,15 +75,19 @@ PackedLinear::PackedLinear(int64_t out, int64_t in, DType dtype, const std::vect
   });
 }
 
-void PackedLinear::run(ConstRows x, int64_t rows, Rows y, const Context& context, const float* bias) const {
+void PackedLinear::run(ConstRows x, int64_t rows, Rows y, const Context& context, const float* bias,
+                       const float* largest) const {
   if (rows <= 0 || out_ == 0) return;
-  Call call{path_for(context.kernels, format_, x.dtype, rows), {}, y, bias};
+  const bool integers = quantizes_rows(context);
+  Call call{integers ? integer_path_for(context.kernels) : path_for(context.kernels, format_, x.dtype, rows), {}, y, bias};
   // Many rows share weights that were widened to float32 once; few rows widen them on the way.
   call.widen = rows > kFewRows && format_ != WeightFormat::kF32 && call.path.x_layout == XLayout::kF32;
   const int64_t max_tile_rows = call.widen || format_ == WeightFormat::kF32 ? call.path.max_rows : call.path.max_narrow_rows;
   const bool nibbles = group_size(format_) > 0 && !call.widen;
-  call.x = pack_rows(x, rows, in_, in_padded_, call.path.x_layout, max_tile_rows, nibbles ? group_size(format_) : 0, nibbles,
-                     context.pool);
+  call.x = integers
+               ? pack_integer_rows(x, rows, in_, in_padded_, format_, call.path.x_layout, max_tile_rows, largest, context.pool)
+               : pack_rows(x, rows, in_, in_padded_, call.path.x_layout, max_tile_rows, nibbles ? group_size(format_) : 0,
+                           nibbles, context.pool);
   call.tiles_per_block = rows <= kFewRows ? call.x.tiles : std::max<int64_t>(1, kRowBlock / max_tile_rows);
   const int64_t row_blocks = (call.x.tiles + call.tiles_per_block - 1) / call.tiles_per_block;
   // Small enough that the last tasks end together, large enough to be worth claiming.
@@ -167,6 +172,7 @@ void PackedLinear::finish_panels(const Call& call, int64_t row_begin, int64_t ro
   for (int64_t row = row_begin; row < row_end; ++row) {
     FinishArgs args;
     args.y = sums + (row - row_begin) * sums_stride;
+    if (call.x.scales != nullptr) args.row_scale = call.x.scales[row];
     args.scale = scale_.empty() ? nullptr : scale_.data() + out_begin;
     args.bias = call.bias == nullptr ? nullptr : call.bias + out_begin;
     args.out = static_cast<std::byte*>(call.y.data) + (row * call.y.stride + out_begin) * element_bytes;

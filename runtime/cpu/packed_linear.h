@@ -41,7 +41,8 @@ struct ScaleFormat {
 //
 // Every output is a float32 sum over blocks of kInBlock inputs, in order, each summed in order; it is rounded once, after the
 // bias. Its bits depend neither on the number of rows, outputs or threads nor on its neighbours. (On the paths for bfloat16
-// and tile instructions, which sum pairs, that holds for each path alone.)
+// and tile instructions, which sum pairs, that holds for each path alone.) Products of integers with quantized rows are exact
+// within a block (kInt4*: within 32 inputs).
 class PackedLinear {
  public:
   PackedLinear() = default;
@@ -68,9 +69,15 @@ class PackedLinear {
   // Bytes that one step reads.
   int64_t size_bytes() const { return weights_.size_bytes() + scales_.size_bytes() + zeros_.size_bytes(); }
 
+  // Whether run() quantizes its rows.
+  bool quantizes_rows(const Context& context) const {
+    return context.int8_activations && (format_ == WeightFormat::kInt8 || group_size(format_) > 0);
+  }
+
   // y [rows, out] = x [rows, in] W^T + bias, rounded once to y's dtype. `bias` [out_padded()] float32 or nullptr = 0. x and y
-  // must not overlap.
-  void run(ConstRows x, int64_t rows, Rows y, const Context& context, const float* bias = nullptr) const;
+  // must not overlap. `largest` is pack_integer_rows' where the rows are quantized.
+  void run(ConstRows x, int64_t rows, Rows y, const Context& context, const float* bias = nullptr,
+           const float* largest = nullptr) const;
 
  private:
   struct Call;

@@ -97,6 +97,8 @@ done
 [ ! -e "$work/notes" ] || fail "--dry-run started mpirun"
 # It tells what rank 0 would read, but no server's key.
 tiny=$(dirname "$0")/../../examples/tiny
+refused "--activations: no weight is quantized, so there is nothing that integers multiply" "${root[@]}" generate --model "$tiny" --activations int8 --prompt x
+refused "\`int4\` is not one of KIND" "${root[@]}" generate --model "$tiny" --weights int8 --activations int4 --prompt x
 PATH=$work/bin:$PATH "$tprun" "${root[@]}" --dry-run generate --model "$tiny" --prompt x | tail -1 | grep -q '^{"job_version":.*"text":"x"' || fail "--dry-run: no job"
 PATH=$work/bin:$PATH TPRUN_API_KEY=secret "$tprun" "${root[@]}" --dry-run serve --model "$tiny" >"$work/out" || fail "--dry-run serve"
 grep -q secret "$work/out" && fail "--dry-run tells the server's key"

@@ -28,7 +28,8 @@ std::vector<int32_t> shown_ids() {
 }
 
 // Float32 logits of every position; the quantized model is written to `save_to`, if that is given.
-Logits logits_with(WeightKind kind, int tp_size, const std::string& model_dir = kModel, const std::string& save_to = "") {
+Logits logits_with(WeightKind kind, int tp_size, const std::string& model_dir = kModel, const std::string& save_to = "",
+                   bool int8_activations = false) {
   Logits result;
   run_ranks(tp_size, [&](Communicator& communicator) {
     ModelRequest request;
@@ -41,11 +42,26 @@ Logits logits_with(WeightKind kind, int tp_size, const std::string& model_dir = 
     if (!save_to.empty()) save_quantized(model, model_dir, save_to, 1, communicator);
     const std::vector<int32_t> ids = shown_ids();
     const auto length = static_cast<int32_t>(ids.size());
-    const std::unique_ptr<Engine> engine = make_eager_engine(model, communicator, {1, length});
+    const std::unique_ptr<Engine> engine =
+        make_eager_engine(model, communicator, {1, length, 1, nullptr, {}, int8_activations});
     Logits logits = engine->forward({1, length, ids, {0}, {length}, {0}, {length}}, LogitsWanted::kAll);
     if (communicator.rank() == 0) result = std::move(logits);
   });
   return result;
+}
+
+double largest_difference(const Logits& a, const Logits& b) {
+  EXPECT_EQ(a.data.size(), b.data.size());
+  double largest = 0;
+  for (size_t i = 0; i < a.data.size(); ++i) largest = std::max(largest, static_cast<double>(std::abs(a.data[i] - b.data[i])));
+  return largest;
+}
+
+// Root of the mean square.
+double difference(const Logits& a, const Logits& b) {
+  double sum = 0;
+  for (size_t i = 0; i < a.data.size(); ++i) sum += std::pow(a.data[i] - b.data[i], 2);
+  return std::sqrt(sum / static_cast<double>(a.data.size()));
 }
 
 double mean_nll(const Logits& logits) {
@@ -68,12 +84,30 @@ TEST(QuantizedModel, RanksChangeNothing) {
   for (WeightKind kind : {WeightKind::kInt8, WeightKind::kInt4Group32}) {
     const Logits whole = logits_with(kind, 1);
     for (int tp_size : {2, 4}) {
-      const Logits cut = logits_with(kind, tp_size);
-      ASSERT_EQ(cut.data.size(), whole.data.size());
-      double largest = 0;
-      for (size_t i = 0; i < whole.data.size(); ++i)
-        largest = std::max(largest, static_cast<double>(std::abs(cut.data[i] - whole.data[i])));
-      EXPECT_LT(largest, 1e-3) << weight_kind_name(kind) << " on " << tp_size;
+      EXPECT_LT(largest_difference(logits_with(kind, tp_size), whole), 1e-3) << weight_kind_name(kind) << " on " << tp_size;
+    }
+  }
+}
+
+TEST(QuantizedModel, QuantizedActivationsHardlyChangePerplexity) {
+  const double stored = mean_nll(logits_with(WeightKind::kStored, 1));
+  const double int8 = mean_nll(logits_with(WeightKind::kInt8, 1, kModel, "", true));
+  const double int4 = mean_nll(logits_with(WeightKind::kInt4Group32, 1, kModel, "", true));
+  EXPECT_LT(std::exp(int8 - stored), 1.02) << int8 << " " << stored;
+  EXPECT_LT(std::exp(int4 - stored), 1.07) << int4 << " " << stored;
+  EXPECT_EQ(logits_with(WeightKind::kStored, 1, kModel, "", true).data, logits_with(WeightKind::kStored, 1).data);
+}
+
+// A row's scale is that of the whole row everywhere, so what is left are sums in another order: where one of them decides
+// which way a number is rounded, an integer is the next one.
+TEST(QuantizedModel, RanksHardlyChangeQuantizedActivations) {
+  for (WeightKind kind : {WeightKind::kInt8, WeightKind::kInt4Group32}) {
+    const Logits whole = logits_with(kind, 1, kModel, "", true);
+    const double error = difference(whole, logits_with(kind, 1));
+    EXPECT_GT(error, 0.01);
+    for (int tp_size : {2, 4}) {
+      const Logits cut = logits_with(kind, tp_size, kModel, "", true);
+      EXPECT_LT(difference(cut, whole), 0.5 * error) << weight_kind_name(kind) << " on " << tp_size;
     }
   }
 }
