@@ -85,6 +85,7 @@ bool kernels_fit(const Job& job, int tp_size) {
   request.plans_dir = job.plans_dir;
   request.plan = job.plan;
   request.dtype = job.dtype;
+  request.weights = job.weights;
   request.tp_size = tp_size;
   request.cache_len = job.cache_len;
   request.batch = slots_of(job);

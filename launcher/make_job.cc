@@ -19,6 +19,7 @@
 #include "runtime/operator_rules.h"
 #include "runtime/tokenizer.h"
 #include "sharding/error.h"
+#include "sharding/quantization.h"
 
 namespace tp {
 namespace fs = std::filesystem;
@@ -58,7 +59,7 @@ void require_quantized_weights(const ResolvedPlan& plan, const std::string& opti
 }
 
 // A new directory for a model that has something to save.
-void require_save_target(const ResolvedPlan& plan, const std::string& dir) {
+void require_save_target(const ResolvedPlan& plan, const Checkpoint& checkpoint, const std::string& dir) {
   constexpr const char* kOption = "--save-quantized";
   std::error_code ignored;
   if (fs::exists(dir, ignored) && !fs::is_empty(dir, ignored))
@@ -68,18 +69,14 @@ void require_save_target(const ResolvedPlan& plan, const std::string& dir) {
   require_quantized_weights(plan, kOption, "nothing is quantized");
   for (const PlannedModule& planned : plan.modules) {
     const ModuleSpec& module = planned.module;
-    if (planned.kind == WeightKind::kStored || module.weight_shape.back() % unit_of(planned.kind) == 0) continue;
+    if (planned.kind == WeightKind::kStored) continue;
+    saved_matrices(checkpoint, module);
+    if (module.weight_shape.back() % unit_of(planned.kind) == 0) continue;
     throw Error(kOption,
                 module.name + ": " + std::to_string(module.weight_shape.back()) + " inputs are not whole groups of " +
                     std::to_string(unit_of(planned.kind)) + ", which compressed-tensors has not",
                 "--weights int4 or int8");
   }
-}
-
-void refuse_formats_on_chips(const Plan& plan) {
-  for (const WeightRule& rule : plan.weights)
-    if (rule.kind != WeightKind::kStored)
-      throw Error(rule.where, "chips take weights in the model's dtype", "leave out `weights:`, or --device cpu");
 }
 
 // Its prompts come while it runs.
@@ -221,10 +218,6 @@ void refuse_misplaced(const Options& options) {
 void refuse_for_device(const Options& options, const std::string& device) {
   if (options.flag("disable-compile") && options.given("dump-hlo"))
     throw Error("--dump-hlo", "with --disable-compile there are no whole programs", "leave one of them out");
-  for (const char* option : {"weights", "save-quantized"}) {
-    if (device == "tpu" && options.given(option))
-      throw Error("--" + std::string(option), "chips take weights in the model's dtype", "leave it out, or --device cpu");
-  }
   if (device == "tpu" && options.given("activations"))
     throw Error("--activations", "chips multiply in the model's dtype", "leave it out, or --device cpu");
   for (const char* option : {"compile-cache", "dump-hlo"}) {
@@ -260,10 +253,9 @@ CheckedJob make_job(const Options& options, const LaunchSettings& launch) {
     require_quantized_weights(model.plan, "--activations",
                               "no weight is quantized, so there is nothing that integers multiply");
   job.save_quantized = absolute(options.text("save-quantized"));
-  if (!job.save_quantized.empty()) require_save_target(model.plan, job.save_quantized);
+  if (!job.save_quantized.empty()) require_save_target(model.plan, model.checkpoint, job.save_quantized);
   job.load_format = options.text("load-format");
   job.device = launch.device.device;
-  if (job.device == "tpu") refuse_formats_on_chips(model.plan.plan);
   if (job.device == "tpu") job.pjrt_plugin = launch.pjrt_plugin.empty() ? find_libtpu() : launch.pjrt_plugin;
   job.compile_cache = absolute(options.text("compile-cache"));
   job.dump_hlo = absolute(options.text("dump-hlo"));

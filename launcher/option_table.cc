@@ -115,7 +115,7 @@ std::vector<OptionRow> model_rows() {
        "KIND",
        "",
        "as they are stored",
-       "quantize linear weights while they are loaded (CPU)",
+       "quantize linear weights while they are loaded",
        {"int8", "int4", "int4-128"}},
       {"activations",
        kText,

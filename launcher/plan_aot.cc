@@ -27,6 +27,7 @@ AotRequest request_of(const Options& options) {
   request.plans_dir = plans_directory().string();
   request.plan = plan_request(options);
   request.dtype = options.text("dtype");
+  request.weights = options.text("weights");
   request.topology = options.text("topology");
   request.cache_len = options.count("cache-len").value_or(0);
   request.batch = options.count("batch").value_or(1);

@@ -4,6 +4,7 @@
 #include "sharding/error.h"
 #include "sharding/plan_check.h"
 #include "sharding/plan_suggest.h"
+#include "sharding/quantization.h"
 
 namespace tp {
 namespace {
@@ -31,8 +32,10 @@ AotModel::AotModel(const AotRequest& request, int tp_size, const std::string& pl
   const bool head_stored = checkpoint ? has_lm_head(*checkpoint, module_tree(config_)) : !config_.tie_word_embeddings;
   plan_ = resolve_plan(load_or_suggest_plan(request.plan, config_, request.plans_dir, tp_size, head_stored), config_, tp_size);
   require_valid_plan(plan_, config_, head_stored);
+  const Checkpoint* stored = checkpoint ? &*checkpoint : nullptr;
+  settle_weight_kinds(plan_, config_, stored, weight_kind(request.weights));
   const DType dtype = dtype_of(request, config_, checkpoint);
-  table_ = std::make_unique<ParameterTable>(plan_, config_, 0);
+  table_ = std::make_unique<ParameterTable>(plan_, config_, 0, stored);
   decoder_ = std::make_unique<Decoder>(config_, *table_, dtype);
   source_.reset(new TraceSource{config_, *table_, *decoder_, tied_storage(config_, *table_), dtype, tp_size,
                                 std::make_shared<KernelSet>(request.kernels, platform)});
@@ -51,7 +54,7 @@ ArgumentBytes argument_bytes(const HloProgram& program) {
   for (const HloInput& input : program.inputs) {
     const int64_t size = input.type.size_bytes();
     bytes.all += size;
-    if (input.kind == HloInput::Kind::kParameter) bytes.weights += size;
+    if (is_weight(input.kind)) bytes.weights += size;
     if (input.kind == HloInput::Kind::kCacheK || input.kind == HloInput::Kind::kCacheV) bytes.caches += size;
   }
   return bytes;

@@ -18,6 +18,7 @@ void fields(Request& request, Field&& field) {
   field("plan", request.plan.plan);
   field("overrides", request.plan.overrides);
   field("dtype", request.dtype);
+  field("weights", request.weights);
   field("topology", request.topology);
   field("tp_size", request.tp_size);
   field("cache_len", request.cache_len);

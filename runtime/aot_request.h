@@ -17,6 +17,7 @@ struct AotRequest {
   std::string plans_dir;
   PlanRequest plan;
   std::string dtype = "auto";
+  std::string weights;           // --weights; empty = as they are stored
   std::string topology;          // as aot_topology.h has it
   int64_t tp_size = 0;           // 0: as many as the topology has devices
   int64_t cache_len = 0;         // 0: max_position_embeddings

@@ -18,14 +18,17 @@ class DeviceTensors {
   DeviceTensors(std::shared_ptr<const PjrtClient> client, const std::vector<const RankModel*>& models,
                 const std::vector<ParamId>& storage);
 
-  // `input` is a parameter or a cache; a cache starts as zeros when it is first asked for.
+  // `input` is a parameter, what belongs to one, or a cache; a cache starts as zeros when it is first asked for.
   const PjrtBuffer& at(size_t device, const HloInput& input);
   void replace(size_t device, const HloInput& cache, PjrtBuffer buffer);
 
  private:
+  // The integers of a weight that is kept so, with their scales and zero points.
+  void add_integers(size_t device, ParamId id, const RankModel& model);
+
   std::shared_ptr<const PjrtClient> client_;
-  std::vector<std::map<ParamId, PjrtBuffer>> weights_;                        // by device
-  std::vector<std::map<std::pair<HloInput::Kind, int>, PjrtBuffer>> caches_;  // by device
+  std::vector<std::map<std::pair<HloInput::Kind, ParamId>, PjrtBuffer>> weights_;  // by device
+  std::vector<std::map<std::pair<HloInput::Kind, int>, PjrtBuffer>> caches_;       // by device
 };
 
 }  // namespace tp

@@ -15,11 +15,11 @@
 namespace tp {
 namespace {
 
-// Parameters with the same memory on this rank, by the address of their data.
+// Parameters with the same memory on this rank, by the address of their data; integers are always a parameter's own.
 std::vector<ParamId> shared_storage(const RankModel& model) {
   std::vector<ParamId> storage;
   for (ParamId id = 0; id < model.table.size(); ++id) {
-    ParamId first = 0;
+    ParamId first = model.weights.data(id) == nullptr ? id : 0;
     while (model.weights.data(first) != model.weights.data(id)) ++first;
     storage.push_back(first);
   }

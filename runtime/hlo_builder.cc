@@ -21,6 +21,8 @@ const char* element_name(DType dtype) {
       return "i64";
     case DType::kI32:
       return "i32";
+    case DType::kI8:
+      return "i8";
     case DType::kBool:
       return "i1";
     default:
@@ -57,13 +59,13 @@ std::string number_text(double value, DType dtype) {
 std::string HloType::text() const {
   std::string out = "tensor<";
   for (int64_t dim : dims) out += std::to_string(dim) + "x";
-  return out + element_name(dtype) + ">";
+  return out + (int4 ? "i4" : element_name(dtype)) + ">";
 }
 
 int64_t HloType::size_bytes() const {
   int64_t bytes = tp::size_bytes(dtype);
   for (int64_t dim : dims) bytes *= dim;
-  return bytes;
+  return int4 ? (bytes + 1) / 2 : bytes;
 }
 
 Hlo HloBuilder::emit(const std::string& operation, HloType type) {
@@ -230,7 +232,7 @@ Hlo HloBuilder::dot(const Hlo& x, const Hlo& y, const std::vector<int64_t>& x_ba
 }
 
 Hlo HloBuilder::gather_rows(const Hlo& table, const Hlo& indices) {
-  HloType type{table.type.dtype, indices.type.dims};
+  HloType type{table.type.dtype, indices.type.dims, table.type.int4};
   const auto index_dims = static_cast<int64_t>(indices.type.dims.size());
   std::vector<int64_t> offset_dims;
   std::string sizes = "1";

@@ -13,6 +13,8 @@ namespace tp {
 struct HloType {
   DType dtype = DType::kF32;
   std::vector<int64_t> dims;
+  // Integers from -8 to 7, two in a byte; dtype is kI8, which is what a host has for each of them.
+  bool int4 = false;
 
   std::string text() const;  // "tensor<2x3xbf16>"
   int64_t size_bytes() const;

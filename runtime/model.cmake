@@ -21,7 +21,7 @@ target_include_directories(tp_collectives_store SYSTEM PRIVATE ${TORCH_INCLUDE_D
 # The model and its weights: no torch, no MPI.
 tp_library(tp_model
   SOURCES
-    batch_check.cc bench.cc decoder.cc generate.cc generate_output.cc linear_weights.cc machine_limits.cc moe_routing.cc norm_form.cc output_file.cc
+    batch_check.cc bench.cc decoder.cc generate.cc generate_output.cc integer_weight.cc linear_weights.cc machine_limits.cc moe_routing.cc norm_form.cc output_file.cc
     packed_weights.cc parameter_table.cc quantized_config.cc quantized_product.cc quantized_reader.cc save_quantized.cc
     process_memory.cc progress.cc rank_model.cc relayed_ops.cc rope.cc run_generate.cc score.cc slot_cache.cc stats.cc step_cost.cc
     stored_blocks.cc trace_file.cc traced_ops.cc weights.cc

@@ -139,6 +139,9 @@ Value EagerOps::linear(const Value& x, ParamId weight, ParamId bias, bool float3
 }
 
 std::vector<Value> EagerOps::linears(const Value& x, const std::vector<LinearParams>& params) {
+  // Those that a plan keeps in several formats are products of their own.
+  const PackedWeights& packed = weights_.packed();
+  if (&packed.product(params[0].weight) != &packed.product(params.back().weight)) return Ops::linears(x, params);
   const std::shared_ptr<EagerValue> whole = run(eager(x), params, dtype_);
   std::vector<Value> values;
   for (const LinearParams& one : params)

@@ -108,7 +108,7 @@ Value StableHloOps::linear(const Value& x, ParamId weight, ParamId bias, bool fl
 }
 
 Value StableHloOps::linear_partial(const Value& x, ParamId weight) {
-  return make(hlo_.dot(hlo(x), parameter(weight), {}, {}, 2, 1, DType::kF32));
+  return make(multiply(hlo(x), this->weight(weight), {}, 2));
 }
 
 Value StableHloOps::norm(const Value& x, ParamId weight, ParamId bias, NormKind kind, double eps, int64_t group) {

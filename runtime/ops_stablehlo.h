@@ -35,7 +35,9 @@ struct HloInput {
     kSlot,    // int32 [rows]
     kCos,     // float32 [rows, width, rotary_dim / 2] of ModelConfig::ropes[index]
     kSin,
-    kParameter,  // this rank's shard of parameter `index`
+    kParameter,  // this rank's shard of parameter `index`, as integers where its kind is not kStored
+    kScales,     // of those integers (HloWeightTypes)
+    kZeros,
     kCacheK,     // [slots, kv_heads_local, cache_len, head_dim] of layer `index`; consumed, the program returns the next one
     kCacheV,
     kValue,  // the index-th value that the caller put in
@@ -44,6 +46,21 @@ struct HloInput {
   int index = 0;
   HloType type;
 };
+
+// Whether an argument is a parameter or a part of one.
+constexpr bool is_weight(HloInput::Kind kind) {
+  using enum HloInput::Kind;
+  return kind == kParameter || kind == kScales || kind == kZeros;
+}
+
+// What a linear weight that is kept as integers is in a program. int4 has its inputs before its outputs, so that a group is whole
+// rows: no chip has to reorder anything to scale it.
+struct HloWeightTypes {
+  HloType values;  // kInt8: [.., out, in]; int4: [.., in, out]
+  HloType scales;  // kInt8: [.., out]; int4: [.., groups, out]
+  HloType zeros;   // as the scales, in bfloat16, of what stands for zero among -8 to 7; only with zero points
+};
+HloWeightTypes weight_types(const Parameter& parameter);
 
 // A program as text, with what it takes and returns. Byte-identical on every rank of a job.
 struct HloProgram {
@@ -110,6 +127,18 @@ class StableHloOps : public Ops {
                                const std::vector<HloType>& results);
   Hlo activated(const Hlo& x, Activation activation);
 
+  // Weights (stablehlo_weights.cc).
+  // A linear weight: in the model's dtype [.., out, in], or integers that are widened where they are multiplied.
+  struct Weight {
+    Hlo values, scales, zeros;  // the latter two as the kind has them
+    WeightKind kind = WeightKind::kStored;
+  };
+  Weight weight(ParamId id);
+  Weight gather(const Weight& weight, const Hlo& indices);  // of experts
+  // x [.., in] times the weight, float32: batch dimensions first, then x's free ones, then the weight's.
+  Hlo multiply(const Hlo& x, const Weight& weight, const std::vector<int64_t>& x_batch, int64_t x_dim);
+  Hlo widened(const Weight& weight);  // int4 [.., in, out] in the model's dtype
+
   // Experts (stablehlo_experts.cc).
   struct Routing {
     Hlo experts;  // int32 [rows, width, top_k]
@@ -118,8 +147,10 @@ class StableHloOps : public Ops {
   Routing route_sparsely(const Hlo& scores, const MoeConfig& config);
   // This rank's experts; a bias that the family has not is left empty.
   struct ExpertWeights {
-    Hlo gate_up, gate_bias;  // [experts_local, 2 * intermediate, hidden], [experts_local, 2 * intermediate]
-    Hlo down, down_bias;     // [experts_local, hidden, intermediate], [experts_local, hidden]
+    Weight gate_up;  // [experts_local, 2 * intermediate, hidden]
+    Hlo gate_bias;   // [experts_local, 2 * intermediate]
+    Weight down;     // [experts_local, hidden, intermediate]
+    Hlo down_bias;   // [experts_local, hidden]
   };
   Routing route(const Hlo& x, const MoeSpec& spec);
   // The weighted sum over each position's experts, float32 [rows, width, hidden].

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "sharding/checkpoint.h"
 #include "sharding/error.h"
 
 namespace tp {
@@ -12,7 +13,25 @@ std::vector<int64_t> Parameter::shape() const {
   return shape;
 }
 
-ParameterTable::ParameterTable(const ResolvedPlan& plan, const ModelConfig& config, int rank) : tp_size_(plan.tp_size) {
+namespace {
+
+// Of the scales that a weight is stored with. Those of parts that differ must be float32, or equal.
+DType stored_scale_dtype(const Checkpoint* checkpoint, const PlannedModule& planned) {
+  std::optional<DType> dtype;
+  if (checkpoint == nullptr || planned.kind == WeightKind::kStored) return DType::kBF16;
+  for (const WeightSource& source : weight_sources(*checkpoint, planned.module)) {
+    if (!source.tensor->quantized) continue;
+    const DType one = source.tensor->quantized->scales.entry.dtype;
+    if (dtype && *dtype != one && planned.kind == WeightKind::kInt8) return DType::kF32;
+    dtype = dtype.value_or(one);
+  }
+  return dtype.value_or(DType::kBF16);
+}
+
+}  // namespace
+
+ParameterTable::ParameterTable(const ResolvedPlan& plan, const ModelConfig& config, int rank, const Checkpoint* checkpoint)
+    : tp_size_(plan.tp_size) {
   const bool transposed_experts = config.moe && config.moe->transposed;
   std::optional<ModuleSpec> embedding;
   for (const PlannedModule& planned : plan.modules) {
@@ -23,6 +42,7 @@ ParameterTable::ParameterTable(const ResolvedPlan& plan, const ModelConfig& conf
       Parameter weight{module};
       weight.stored_shape = module.weight_shape;
       weight.kind = planned.kind;
+      weight.scale_dtype = stored_scale_dtype(checkpoint, planned);
       weight.slice = weight_slice(module, planned.style, rank, plan.tp_size);
       weight.transposed = transposed_experts && (module.role == Role::kExpertsGateUp || module.role == Role::kExpertsDown);
       // Added to float32 scores: in 16 bits it would change which experts are chosen.

@@ -12,6 +12,8 @@
 
 namespace tp {
 
+struct Checkpoint;
+
 // A parameter of this rank: index into its ParameterTable. -1 = absent (a norm without weight, a linear without bias).
 using ParamId = int;
 inline constexpr ParamId kNoParam = -1;
@@ -26,7 +28,8 @@ struct Parameter {
   // The last two dimensions are swapped at load, so that all linear weights are [.., out, in] in memory.
   bool transposed = false;
   bool keep_float32 = false;              // whatever the model's dtype
-  WeightKind kind = WeightKind::kStored;  // of a linear weight, where the CPU's kernels read it
+  WeightKind kind = WeightKind::kStored;  // of a linear weight
+  DType scale_dtype = DType::kBF16;       // of a weight of another kind: of its scales, as they are stored
   std::optional<int64_t> zero_row;  // of the embedding: it is zero whatever the file has (ModelConfig::zero_embedding_row)
 
   std::string name() const { return is_bias ? module.bias_name() : module.weight_name(); }
@@ -38,8 +41,8 @@ struct Parameter {
 // All parameters of one rank in the order of the forward pass. Ids and local shapes are the same on every rank.
 class ParameterTable {
  public:
-  // Throws Error for a cut that cannot be loaded.
-  ParameterTable(const ResolvedPlan& plan, const ModelConfig& config, int rank);
+  // `checkpoint` tells what is stored quantized; nullptr: nothing is. Throws Error for a cut that cannot be loaded.
+  ParameterTable(const ResolvedPlan& plan, const ModelConfig& config, int rank, const Checkpoint* checkpoint = nullptr);
 
   // `layer` is -1 outside the blocks. kNoParam when the model has no such parameter.
   ParamId weight(Role role, int layer) const;

@@ -14,11 +14,12 @@ set_source_files_properties(${pjrt_sources} PROPERTIES COMPILE_OPTIONS "${TPRUN_
 # tp_stablehlo: the model as StableHLO text, no plugin needed.
 tp_library(tp_stablehlo
   SOURCES hlo_builder.cc kernel_set.cc ops_stablehlo.cc stablehlo_attention.cc stablehlo_experts.cc stablehlo_program.cc
+    stablehlo_weights.cc
   LINK tp_model)
 
 # tp_compiled: the engine that compiles that text and runs it on a plugin's devices.
 tp_library(tp_compiled
-  SOURCES device_tensors.cc engine_compiled.cc ops_by_op.cc program_cache.cc program_runner.cc program_store.cc
+  SOURCES device_tensors.cc device_weight.cc engine_compiled.cc ops_by_op.cc program_cache.cc program_runner.cc program_store.cc
   LINK tp_stablehlo tp_pjrt)
 
 # tprun-aot: the same programs, compiled for chips that are not here.

@@ -104,10 +104,19 @@ int64_t PjrtClient::process_index() const {
 }
 
 PjrtBuffer PjrtClient::to_device(const void* data, DType dtype, const std::vector<int64_t>& shape, size_t device) const {
+  return copied_to_device(data, pjrt_type(dtype), shape, device);
+}
+
+PjrtBuffer PjrtClient::int4_to_device(const void* data, const std::vector<int64_t>& shape, size_t device) const {
+  return copied_to_device(data, PJRT_Buffer_Type_S4, shape, device);
+}
+
+// `type` is a PJRT_Buffer_Type.
+PjrtBuffer PjrtClient::copied_to_device(const void* data, int type, const std::vector<int64_t>& shape, size_t device) const {
   auto args = pjrt_args<PJRT_Client_BufferFromHostBuffer_Args>();
   args.client = client_;
   args.data = data;
-  args.type = pjrt_type(dtype);
+  args.type = static_cast<PJRT_Buffer_Type>(type);
   args.dims = shape.data();
   args.num_dims = shape.size();
   args.host_buffer_semantics = PJRT_HostBufferSemantics_kImmutableUntilTransferCompletes;

@@ -52,6 +52,8 @@ class PjrtClient : public std::enable_shared_from_this<PjrtClient> {
 
   // `data` row-major; it may be freed on return. `device` is an index into addressable_devices().
   PjrtBuffer to_device(const void* data, DType dtype, const std::vector<int64_t>& shape, size_t device = 0) const;
+  // Integers from -8 to 7, one in a byte, which the device keeps two in a byte.
+  PjrtBuffer int4_to_device(const void* data, const std::vector<int64_t>& shape, size_t device = 0) const;
   // Compiles StableHLO text for one replica per device of devices(), in that order.
   PjrtProgram compile(const std::string& text) const;
   // What PjrtExecutable::serialize wrote. Throws Error for bytes of another plugin or platform.
@@ -59,6 +61,7 @@ class PjrtClient : public std::enable_shared_from_this<PjrtClient> {
 
  private:
   PjrtClient(std::shared_ptr<const PjrtPlugin> plugin, PJRT_Client* client, std::chrono::milliseconds timeout);
+  PjrtBuffer copied_to_device(const void* data, int type, const std::vector<int64_t>& shape, size_t device) const;
   PjrtDevice describe(PJRT_Device* device) const;
 
   std::shared_ptr<const PjrtPlugin> plugin_;

@@ -21,6 +21,8 @@ DeviceBuffers ProgramRunner::run(const HloProgram& program, const Batch& batch,
     for (const HloInput& input : program.inputs) {
       switch (input.kind) {
         case Kind::kParameter:
+        case Kind::kScales:
+        case Kind::kZeros:
         case Kind::kCacheK:
         case Kind::kCacheV:
           arguments[d].push_back(&tensors_.at(d, input));

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "sharding/expert_name.h"
 #include "sharding/json_document.h"
 
 namespace tp {
@@ -28,10 +29,26 @@ Json group_of(WeightKind kind, const Json& targets) {
           {"format", int8 ? "int-quantized" : "pack-quantized"}};
 }
 
+// Of a module in the new checkpoint, where quantized experts are modules of their own.
+std::vector<std::string> saved_names(const PlannedModule& planned) {
+  const ModuleSpec& module = planned.module;
+  if (planned.kind == WeightKind::kStored || module.per_expert.empty()) return {module.name};
+  std::vector<std::string> names;
+  for (int64_t expert = 0; expert < module.weight_shape[0]; ++expert) {
+    for (const std::string& pattern : module.per_expert) {
+      const std::string name = expert_name(pattern, expert);
+      names.push_back(name.substr(0, name.rfind('.')));
+    }
+  }
+  return names;
+}
+
 Json quantization_of(const ResolvedPlan& plan) {
   std::map<WeightKind, std::vector<std::string>> modules;
-  for (const PlannedModule& planned : plan.modules)
-    if (planned.module.has_weight && is_linear_role(planned.module.role)) modules[planned.kind].push_back(planned.module.name);
+  for (const PlannedModule& planned : plan.modules) {
+    if (!planned.module.has_weight || !is_linear_role(planned.module.role)) continue;
+    for (std::string& name : saved_names(planned)) modules[planned.kind].push_back(std::move(name));
+  }
   WeightKind commonest = WeightKind::kStored;
   size_t most = 0;
   for (const auto& [kind, names] : modules) {

@@ -12,6 +12,22 @@ namespace tp {
 // The kernels' name of a kind that is not kStored.
 cpu::WeightFormat packed_format(WeightKind kind);
 
+// Whether each group has a zero point.
+bool has_zero_points(WeightKind kind);
+
+// Rows of a weight as integers, as cpu/quantize.h has them: row r's integers begin row_bytes, its scales scale_stride elements
+// after those of row r - 1. Zero points (0 to 16) lie as the scales do; nullptr = there are none.
+struct IntegerRows {
+  std::byte *q = nullptr, *scales = nullptr;
+  uint8_t* zeros = nullptr;
+  int64_t row_bytes = 0, scale_stride = 0;
+};
+
+// Writes the stored integers, zero points and scales (F16 and BF16 as they are, or all as F32) of a block that is kept as `kind`
+// (kept_kind).
+void copy_integers(const StoredBlock& block, WeightKind kind, DType scale_dtype, const IntegerRows& to,
+                   const std::vector<MappedFile>& files, cpu::ThreadPool& pool);
+
 // A block of a weight that is stored quantized and its place in a product.
 struct QuantizedSource {
   const StoredBlock* block = nullptr;

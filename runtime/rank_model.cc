@@ -43,11 +43,6 @@ void require_agreement(uint64_t hash, Communicator& communicator) {
                   "every host needs the same files under the same paths");
 }
 
-// Chips take weights in the model's dtype: what is stored quantized is widened.
-void keep_none_packed(ResolvedPlan& plan) {
-  for (PlannedModule& planned : plan.modules) planned.kind = WeightKind::kStored;
-}
-
 }  // namespace
 
 RankModel load_rank_model(const ModelRequest& request, Communicator& communicator) {
@@ -62,11 +57,10 @@ RankModel load_rank_model(const ModelRequest& request, Communicator& communicato
       resolve_plan(load_or_suggest_plan(request.plan, config, request.plans_dir, tp_size, lm_head_stored), config, tp_size);
   require_valid_plan(plan, config, lm_head_stored);
   settle_weight_kinds(plan, config, &checkpoint, request.kind);
-  if (request.load.layout == LinearLayout::kStored) keep_none_packed(plan);
   const DType dtype = resolve_dtype(request.dtype, config, checkpoint);
   require_agreement(agreement_hash(plan, checkpoint, dtype), communicator);
 
-  ParameterTable table(plan, config, communicator.rank());
+  ParameterTable table(plan, config, communicator.rank(), &checkpoint);
   Weights weights = Weights::load(table, checkpoint, dtype, request.load);
   const double load_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return {std::move(config), std::move(plan), std::move(table), std::move(weights), load_s};

@@ -2,18 +2,19 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstdio>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "runtime/cpu/quantize.h"
+#include "runtime/integer_weight.h"
 #include "runtime/output_file.h"
 #include "runtime/quantized_config.h"
-#include "runtime/quantized_product.h"
 #include "sharding/checkpoint.h"
 #include "sharding/error.h"
+#include "sharding/quantization.h"
 
 namespace tp {
 namespace fs = std::filesystem;
@@ -21,15 +22,14 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// A tensor of the new checkpoint made from one of the old one.
+// A tensor of the new checkpoint made from rows of one of the old one.
 struct SavedWeight {
-  std::string name;  // of the stored tensor: what it is quantized to has the same beginning
-  const StoredTensor* stored = nullptr;
+  std::string name;  // that it would have unquantized: what it is quantized to has the same beginning
+  SavedMatrix matrix;
   WeightKind kind = WeightKind::kStored;
 
   std::string stem() const { return name.substr(0, name.size() - std::string_view(".weight").size()); }
-  int64_t out() const { return stored->entry.shape[0]; }
-  int64_t in() const { return stored->entry.shape[1]; }
+  const TensorEntry& entry() const { return matrix.tensor->entry; }
 };
 
 // A tensor of the new files.
@@ -42,8 +42,8 @@ struct SavedPart {
 
 std::vector<SavedPart> parts_of(const SavedWeight& weight) {
   if (weight.kind == WeightKind::kStored)
-    return {{weight.name, weight.stored->entry.dtype, weight.stored->entry.shape, weight.stored->entry.size_bytes}};
-  const int64_t out = weight.out(), in = weight.in();
+    return {{weight.name, weight.entry().dtype, weight.entry().shape, weight.entry().size_bytes}};
+  const int64_t out = weight.matrix.rows, in = weight.matrix.in;
   const cpu::WeightFormat format = packed_format(weight.kind);
   const int64_t scales = cpu::scales_per_row(format, in);
   const SavedPart scale{weight.stem() + ".weight_scale", DType::kBF16, {out, scales}, out * scales * 2};
@@ -74,38 +74,35 @@ std::string_view bytes_of(const void* data, int64_t size) {
   return {static_cast<const char*>(data), static_cast<size_t>(size)};
 }
 
-// The integers and scales of a whole weight.
+// Writes the integers and scales of weights.
 class WeightWriter {
  public:
   WeightWriter(const std::vector<MappedFile>& files, cpu::ThreadPool& pool, OutputFile& file)
       : files_(files), pool_(pool), file_(file) {}
 
   void write(const SavedWeight& weight) {
-    const TensorEntry& entry = weight.stored->entry;
-    const MappedFile& source = files_[static_cast<size_t>(weight.stored->file)];
-    const std::byte* data = source.data() + entry.offset;
+    const TensorEntry& entry = weight.entry();
+    const MappedFile& source = files_[static_cast<size_t>(weight.matrix.tensor->file)];
     if (weight.kind == WeightKind::kStored) {
-      file_.write(bytes_of(data, entry.size_bytes));
+      file_.write(bytes_of(source.data() + entry.offset, entry.size_bytes));
     } else {
-      quantize(weight, {data, entry.dtype, weight.in()});
+      quantize(weight);
     }
     source.release(entry.offset, entry.size_bytes);
   }
 
  private:
-  void quantize(const SavedWeight& weight, const cpu::ConstRows& rows) {
+  void quantize(const SavedWeight& weight) {
     const cpu::WeightFormat format = packed_format(weight.kind);
-    const int64_t out = weight.out(), in = weight.in();
-    const int64_t row_bytes = cpu::quantized_row_bytes(format, in), row_scales = cpu::scales_per_row(format, in);
-    std::vector<std::byte> q(static_cast<size_t>(out * row_bytes));
-    std::vector<uint16_t> scales(static_cast<size_t>(out * row_scales));
-    std::atomic<bool> finite = true;
-    pool_.parallel_for(out, [&](int64_t row) {
-      uint16_t* scale = scales.data() + row * row_scales;
-      if (format == cpu::WeightFormat::kInt8) *scale = cpu::int8_scale(rows, row, in);
-      if (!cpu::quantize_row(rows, row, in, format, scale, q.data() + row * row_bytes)) finite = false;
-    });
-    if (!finite) throw Error(weight.name, "a weight is not a finite number and cannot be quantized", "use a sound checkpoint");
+    const auto& [name, stored, row_begin, out, in] = weight.matrix;
+    IntegerRows rows{.row_bytes = cpu::quantized_row_bytes(format, in), .scale_stride = cpu::scales_per_row(format, in)};
+    std::vector<std::byte> q(static_cast<size_t>(out * rows.row_bytes));
+    std::vector<uint16_t> scales(static_cast<size_t>(out * rows.scale_stride));
+    rows.q = q.data();
+    rows.scales = reinterpret_cast<std::byte*>(scales.data());
+    const StoredBlock block{.tensor = stored, .offset = row_begin * in, .stride = in, .rows = out, .columns = in};
+    if (!quantize_block(block, weight.kind, rows, files_, pool_))
+      throw Error(weight.name, "a weight is not a finite number and cannot be quantized", "use a sound checkpoint");
     file_.write(bytes_of(q.data(), static_cast<int64_t>(q.size())));
     file_.write(bytes_of(scales.data(), static_cast<int64_t>(scales.size() * sizeof(uint16_t))));
     if (format == cpu::WeightFormat::kInt8) return;
@@ -120,26 +117,29 @@ class WeightWriter {
 
 // Every tensor of the new checkpoint, in the order of their names.
 std::vector<SavedWeight> saved_weights(const RankModel& model, const Checkpoint& checkpoint) {
-  std::map<const StoredTensor*, WeightKind> kinds;
+  std::map<const StoredTensor*, std::string> names;
+  for (const auto& [name, stored] : checkpoint.tensors) names[&stored] = name;
   std::map<std::string, SavedWeight> weights;
+  std::set<const StoredTensor*> quantized;
+  const auto add = [&](const std::string& name, const SavedMatrix& matrix, WeightKind kind) {
+    weights[name] = {name, matrix, kind};
+  };
   for (const PlannedModule& planned : model.plan.modules) {
     const ModuleSpec& module = planned.module;
     if (planned.kind == WeightKind::kStored) continue;
-    for (const WeightSource& source : weight_sources(checkpoint, module)) {
-      if (source.tensor->quantized || source.tensor->entry.shape.size() != 2)
-        throw Error(module.name, "is not one matrix in the checkpoint, and cannot be saved",
-                    "leave out --save-quantized, or keep it bf16");
-      kinds[source.tensor] = planned.kind;
+    for (const SavedMatrix& matrix : saved_matrices(checkpoint, module)) {
+      quantized.insert(matrix.tensor);
+      add(matrix.name.empty() ? names.at(matrix.tensor) : matrix.name, matrix, planned.kind);
     }
+    // A tied head gets a tensor of its own.
     const StoredTensor* embedding = module.role == Role::kLmHead && weight_sources(checkpoint, module).empty()
                                         ? find_weight(checkpoint, model.plan.modules.front().module)
                                         : nullptr;
-    if (embedding != nullptr) weights[module.weight_name()] = {module.weight_name(), embedding, planned.kind};
+    if (embedding != nullptr)
+      add(module.weight_name(), {"", embedding, 0, module.weight_shape[0], module.weight_shape[1]}, planned.kind);
   }
-  for (const auto& [name, stored] : checkpoint.tensors) {
-    const auto found = kinds.find(&stored);
-    weights[name] = {name, &stored, found == kinds.end() ? WeightKind::kStored : found->second};
-  }
+  for (const auto& [name, stored] : checkpoint.tensors)
+    if (!quantized.contains(&stored)) add(name, {"", &stored}, WeightKind::kStored);
   std::vector<SavedWeight> list;
   for (auto& [name, weight] : weights) list.push_back(std::move(weight));
   return list;
@@ -151,7 +151,7 @@ std::vector<std::vector<SavedWeight>> shares_of(const std::vector<SavedWeight>& 
   std::vector<int64_t> load(shares.size(), 0);
   for (const SavedWeight& weight : weights) {
     const auto least = static_cast<size_t>(std::min_element(load.begin(), load.end()) - load.begin());
-    load[least] += weight.stored->entry.size_bytes;
+    for (const SavedPart& part : parts_of(weight)) load[least] += part.size_bytes;
     shares[least].push_back(weight);
   }
   return shares;

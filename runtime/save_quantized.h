@@ -16,7 +16,8 @@ namespace tp {
 // int8: `weight` int8 [out, in], `weight_scale` [out, 1]. int4: `weight_packed` int32 [out, in/8], the lowest nibble first, q +
 // 8; `weight_scale` [out, in/group], negative where the largest weight of a group is positive and became -8; `weight_shape`.
 //
-// Throws Error for a weight that is not finite, for experts that are stored in one tensor and for files that cannot be written.
+// Experts that are stored in one tensor are saved one by one (saved_matrices). Throws Error for a weight that is not finite, as
+// saved_matrices, and for files that cannot be written.
 void save_quantized(const RankModel& model, const std::string& model_dir, const std::string& target, int threads,
                     Communicator& communicator);
 

@@ -140,8 +140,8 @@ Value StableHloOps::moe(const Value& x, const MoeSpec& spec) {
   const auto& from = static_cast<const Hlo&>(*x);
   hlo_.comment("experts");
   Routing routing = route(from, spec);
-  const Hlo gate_up = parameter(spec.gate_up), down = parameter(spec.down);
-  const int64_t experts = gate_up.dim(0);
+  const Weight gate_up = weight(spec.gate_up), down = weight(spec.down);
+  const int64_t experts = gate_up.values.dim(0);
   if (spec.split == MoeSpec::Split::kExperts && hlo_.replicas() > 1) {
     const Hlo first = hlo_.binary("multiply", rank(), static_cast<double>(experts));
     routing.experts = hlo_.binary("subtract", routing.experts, hlo_.broadcast(first, {}, routing.experts.type.dims));
@@ -166,19 +166,19 @@ Value StableHloOps::moe(const Value& x, const MoeSpec& spec) {
 
 // All experts for all positions; those that a position did not choose have weight 0 for it.
 Hlo StableHloOps::all_experts(const Hlo& x, const Routing& routing, const ExpertWeights& weights, const MoeSpec& spec) {
-  const std::vector<int64_t> dims{x.dim(0), x.dim(1), weights.gate_up.dim(0)};
+  const std::vector<int64_t> dims{x.dim(0), x.dim(1), weights.gate_up.values.dim(0)};
   const HloType indices{DType::kI32, {dims[0], dims[1], spec.config->top_k, dims[2]}};
   const Hlo chosen = hlo_.compare("EQ", hlo_.iota(indices, 3), over_last(hlo_, routing.experts, indices));
   const HloType spread{DType::kF32, indices.dims};
   const Hlo shares =
       hlo_.reduce("add", hlo_.select(chosen, over_last(hlo_, routing.weights, spread), hlo_.constant(0, spread)), 2, 0);
-  Hlo hidden = hlo_.dot(x, weights.gate_up, {}, {}, 2, 2, DType::kF32);  // [rows, width, experts, 2 * intermediate]
+  Hlo hidden = multiply(x, weights.gate_up, {}, 2);  // [rows, width, experts, 2 * intermediate]
   // The product is linear in what the weights multiply. 0 for experts that were not chosen gives 0, also after activation.
   if (spec.config->weights_input) hidden = hlo_.binary("multiply", hidden, over_last(hlo_, shares, hidden.type));
   if (spec.gate_up_bias != kNoParam)
     hidden = hlo_.binary("add", hidden, hlo_.broadcast(weights.gate_bias, {2, 3}, hidden.type.dims));
   // [experts, rows, width, hidden]
-  Hlo mixed = hlo_.dot(expert_gate(hidden, spec), weights.down, {2}, {0}, 3, 2, DType::kF32);
+  Hlo mixed = multiply(expert_gate(hidden, spec), weights.down, {2}, 3);
   if (spec.down_bias != kNoParam) mixed = hlo_.binary("add", mixed, hlo_.broadcast(weights.down_bias, {0, 3}, mixed.type.dims));
   if (spec.config->weights_input) return hlo_.reduce("add", mixed, 0, 0);
   const Hlo by_expert = hlo_.broadcast(hlo_.transpose(shares, {2, 0, 1}), {0, 1, 2}, mixed.type.dims);
@@ -191,7 +191,7 @@ Hlo StableHloOps::chosen_experts(const Hlo& x, const Routing& routing, const Exp
   const int64_t top_k = spec.config->top_k, choices = x.dim(0) * x.dim(1) * top_k, hidden_size = x.dim(2);
   const Hlo experts = hlo_.reshape(routing.experts, {choices});
   const Hlo first = hlo_.constant(0, experts.type);
-  const Hlo last = hlo_.constant(static_cast<double>(weights.gate_up.dim(0) - 1), experts.type);
+  const Hlo last = hlo_.constant(static_cast<double>(weights.gate_up.values.dim(0) - 1), experts.type);
   const Hlo own = hlo_.binary("and", hlo_.compare("GE", experts, first), hlo_.compare("LE", experts, last));
   const Hlo index = hlo_.binary("minimum", hlo_.binary("maximum", experts, first), last);
   Hlo shares = hlo_.reshape(routing.weights, {choices});
@@ -199,10 +199,10 @@ Hlo StableHloOps::chosen_experts(const Hlo& x, const Routing& routing, const Exp
 
   const Hlo repeated = hlo_.broadcast(x, {0, 1, 3}, {x.dim(0), x.dim(1), top_k, hidden_size});
   const Hlo inputs = hlo_.reshape(repeated, {choices, hidden_size});
-  Hlo hidden = hlo_.dot(inputs, hlo_.gather_rows(weights.gate_up, index), {0}, {0}, 1, 2, DType::kF32);
+  Hlo hidden = multiply(inputs, gather(weights.gate_up, index), {0}, 1);
   if (spec.config->weights_input) hidden = hlo_.binary("multiply", hidden, over_last(hlo_, shares, hidden.type));
   if (spec.gate_up_bias != kNoParam) hidden = hlo_.binary("add", hidden, hlo_.gather_rows(weights.gate_bias, index));
-  Hlo mixed = hlo_.dot(expert_gate(hidden, spec), hlo_.gather_rows(weights.down, index), {0}, {0}, 1, 2, DType::kF32);
+  Hlo mixed = multiply(expert_gate(hidden, spec), gather(weights.down, index), {0}, 1);
   if (spec.down_bias != kNoParam) mixed = hlo_.binary("add", mixed, hlo_.gather_rows(weights.down_bias, index));
   if (!spec.config->weights_input) mixed = hlo_.binary("multiply", mixed, over_last(hlo_, shares, mixed.type));
   return hlo_.reduce("add", hlo_.reshape(mixed, {x.dim(0), x.dim(1), top_k, hidden_size}), 2, 0);

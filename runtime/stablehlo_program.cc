@@ -14,7 +14,7 @@ std::vector<ParamId> tied_storage(const ModelConfig& config, const ParameterTabl
   for (ParamId id = 0; id < table.size(); ++id) {
     storage.push_back(id);
     const Parameter& parameter = table.at(id);
-    if (!config.tie_word_embeddings || !parameter.tied) continue;
+    if (!config.tie_word_embeddings || !parameter.tied || parameter.kind != WeightKind::kStored) continue;
     for (ParamId other = 0; other < id; ++other) {
       const Parameter& owner = table.at(other);
       const bool same = owner.name() == parameter.tied->weight_name() && owner.shape() == parameter.shape() &&

@@ -24,7 +24,7 @@ constexpr int64_t kAlignment = 64;
 struct Task {
   const Parameter* parameter = nullptr;
   std::vector<StoredBlock> blocks;
-  bool packed = false;
+  bool packed = false;  // or integers: not in the block of memory
   bool in_place = false;
   int64_t source_offset = 0;  // in_place: of the slice's first byte in the file
   int64_t block_offset = 0;   // copied: in the block of memory
@@ -76,6 +76,14 @@ void widen_block(const StoredBlock& block, const std::vector<MappedFile>& files,
   }
 }
 
+// Pages that were read and are not needed again.
+void release(const Task& task, const std::vector<MappedFile>& files) {
+  for (const StoredBlock& block : task.blocks) {
+    const TensorEntry& entry = block.tensor->entry;
+    files[static_cast<size_t>(block.tensor->file)].release(entry.offset, entry.size_bytes);
+  }
+}
+
 void copy_slice(const Task& task, const std::vector<MappedFile>& files, std::byte* target) {
   const Extents local = extents(task.parameter->slice.local_shape);
   for (const StoredBlock& block : task.blocks) {
@@ -95,10 +103,7 @@ void copy_slice(const Task& task, const std::vector<MappedFile>& files, std::byt
       convert_elements(from + row * block.stride * from_bytes, entry.dtype, to + row * local.columns * to_bytes, task.dtype,
                        block.columns);
   }
-  for (const StoredBlock& block : task.blocks) {
-    const TensorEntry& entry = block.tensor->entry;
-    files[static_cast<size_t>(block.tensor->file)].release(entry.offset, entry.size_bytes);
-  }
+  release(task, files);
   if (!task.parameter->transposed) return;
   if (size_bytes(task.dtype) == 2) return transpose<uint16_t>(local, target);
   transpose<uint32_t>(local, target);
@@ -124,7 +129,8 @@ Task plan_task(const Parameter& parameter, const Checkpoint& checkpoint, DType d
   Task task{&parameter, stored_blocks(parameter, checkpoint)};
   task.dtype = parameter.keep_float32 ? DType::kF32 : dtype;
   task.bytes = Weights::parameter_bytes(parameter, dtype);
-  task.packed = options.layout == LinearLayout::kPacked && is_linear_weight(parameter);
+  const bool as_stored = options.layout == LinearLayout::kStored && parameter.kind == WeightKind::kStored;
+  task.packed = is_linear_weight(parameter) && !as_stored;
   const int64_t begin = contiguous_begin(task);
   if (begin < 0) return task;
   const TensorEntry& entry = task.blocks[0].tensor->entry;
@@ -208,6 +214,14 @@ Weights Weights::load(const ParameterTable& table, const Checkpoint& checkpoint,
     weights.packed_ = PackedWeights::pack(table, checkpoint, weights.files_, dtype, pool, [&](const std::vector<ParamId>& ids) {
       for (ParamId id : ids) progress.add(weights.bytes(table.at(id)));
     });
+  } else {
+    for (ParamId id = 0; id < table.size(); ++id) {
+      const Task& task = plan.tasks[plan.task_of[static_cast<size_t>(id)]];
+      if (!task.packed) continue;
+      weights.integers_.emplace(id, load_integer_weight(table.at(id), task.blocks, weights.files_, pool));
+      release(task, weights.files_);
+      progress.add(task.bytes);
+    }
   }
 
   for (size_t index : plan.task_of) {
@@ -226,6 +240,7 @@ Weights::Weights(Weights&& other) noexcept
       data_(std::move(other.data_)),
       block_(std::exchange(other.block_, {})),
       packed_(std::move(other.packed_)),
+      integers_(std::move(other.integers_)),
       total_bytes_(other.total_bytes_) {}
 
 int64_t Weights::parameter_bytes(const Parameter& parameter, DType dtype) {

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "sharding/error.h"
+#include "sharding/expert_name.h"
 #include "sharding/json_document.h"
 #include "sharding/quantized.h"
 
@@ -77,11 +78,6 @@ std::string fault(const std::string& name, const StoredTensor* stored, const std
   }
   if (loadable(stored->entry.dtype)) return "";
   return "`" + name + "` has dtype " + std::string(safetensors_name(stored->entry.dtype)) + ", not F32, BF16 or F16";
-}
-
-std::string expert_name(const std::string& pattern, int64_t expert) {
-  const size_t star = pattern.find('*');
-  return pattern.substr(0, star) + std::to_string(expert) + pattern.substr(star + 1);
 }
 
 // "model.layers.3.mlp.up_proj.bias" -> "model.layers.*.mlp.up_proj.bias"

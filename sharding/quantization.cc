@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sharding/error.h"
+#include "sharding/expert_name.h"
 #include "sharding/slice.h"
 
 namespace tp {
@@ -138,6 +139,31 @@ WeightKind kept_kind(const QuantizedTensor& tensor) {
 
 void settle_weight_kinds(ResolvedPlan& plan, const ModelConfig& config, const Checkpoint* checkpoint, WeightKind asked) {
   Settler(plan, config, checkpoint, asked).run();
+}
+
+std::vector<SavedMatrix> saved_matrices(const Checkpoint& checkpoint, const ModuleSpec& module) {
+  std::vector<SavedMatrix> matrices;
+  for (const WeightSource& source : weight_sources(checkpoint, module)) {
+    if (source.tensor->quantized)
+      throw Error(module.name, "is stored quantized already", "leave out --save-quantized: the checkpoint loads as it is");
+    const std::vector<int64_t>& shape = source.tensor->entry.shape;
+    if (shape.size() == 2) {
+      matrices.push_back({"", source.tensor, 0, shape[0], shape[1]});
+      continue;
+    }
+    std::vector<int64_t> parts;
+    for (const FusedPart& part : module.parts) parts.push_back(part.size);
+    if (parts.empty()) parts = {shape[1]};
+    if (parts.size() != module.per_expert.size())
+      throw Error(module.name, "gate and up are stored row by row in turns, which compressed-tensors has not",
+                  "leave out --save-quantized, or keep it bf16");
+    int64_t row = 0;
+    for (int64_t expert = 0; expert < shape[0]; ++expert) {
+      for (size_t i = 0; i < parts.size(); row += parts[i++])
+        matrices.push_back({expert_name(module.per_expert[i], expert), source.tensor, row, parts[i], shape[2]});
+    }
+  }
+  return matrices;
 }
 
 }  // namespace tp

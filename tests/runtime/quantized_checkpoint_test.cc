@@ -2,17 +2,12 @@
 // their integers stand for.
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <fstream>
-#include <nlohmann/json.hpp>
-
 #include "runtime/collectives_inproc.h"
 #include "runtime/engine_eager.h"
+#include "tests/runtime/quantized_case.h"
 
 namespace tp {
 namespace {
-
-const std::string kCases = std::string(TPRUN_SOURCE_DIR) + "/tests/golden/quantized/";
 
 struct Run {
   Logits logits;
@@ -23,14 +18,13 @@ Run run_case(const std::string& name, const std::vector<int32_t>& ids, int tp_si
   Run result;
   run_ranks(tp_size, [&](Communicator& communicator) {
     ModelRequest request;
-    request.model_dir = kCases + name;
+    request.model_dir = QuantizedCase(name).dir;
     request.plans_dir = TPRUN_SOURCE_DIR "/plans";
     request.dtype = dtype;
     request.load.layout = LinearLayout::kPacked;
     const RankModel model = load_rank_model(request, communicator);
-    const auto length = static_cast<int32_t>(ids.size());
-    const std::unique_ptr<Engine> engine = make_eager_engine(model, communicator, {1, length});
-    Logits logits = engine->forward({1, length, ids, {0}, {length}, {0}, {length}}, LogitsWanted::kAll);
+    const auto engine = make_eager_engine(model, communicator, {1, static_cast<int64_t>(ids.size())});
+    Logits logits = engine->forward(whole_prompt(ids), LogitsWanted::kAll);
     if (communicator.rank() == 0) result = {std::move(logits), model.weights.total_bytes()};
   });
   return result;
@@ -38,25 +32,13 @@ Run run_case(const std::string& name, const std::vector<int32_t>& ids, int tp_si
 
 class QuantizedCheckpoint : public testing::TestWithParam<const char*> {};
 
-INSTANTIATE_TEST_SUITE_P(Stored, QuantizedCheckpoint,
-                         testing::Values("awq", "compressed_fp8", "compressed_fp8_tensor", "compressed_int4",
-                                         "compressed_int4_zeros", "compressed_int8", "compressed_int8_zeros",
-                                         "compressed_packed_int8", "fp8_blocks", "gptq", "gptq_v2", "gptq_zeros"),
+INSTANTIATE_TEST_SUITE_P(Stored, QuantizedCheckpoint, testing::ValuesIn(kQuantizedCases),
                          [](const auto& param) { return std::string(param.param); });
 
 TEST_P(QuantizedCheckpoint, HasTheLogitsOfItsDequantizedWeightsOnOneTwoAndFourRanks) {
-  std::ifstream file(kCases + GetParam() + "/golden.json");
-  const auto golden = nlohmann::json::parse(file);
-  const auto ids = golden.at("ids").get<std::vector<int32_t>>();
-  const auto expected = golden.at("logits").get<std::vector<std::vector<float>>>();
-  for (int tp_size : {1, 2, 4}) {
-    const Logits logits = run_case(GetParam(), ids, tp_size).logits;
-    double largest = 0;
-    for (size_t t = 0; t < ids.size(); ++t)
-      for (size_t v = 0; v < expected[t].size(); ++v)
-        largest = std::max(largest, std::abs(static_cast<double>(logits.at(0, static_cast<int64_t>(t))[v]) - expected[t][v]));
-    EXPECT_LT(largest, 5e-4) << tp_size << " ranks";
-  }
+  const QuantizedCase golden(GetParam());
+  for (int tp_size : {1, 2, 4})
+    EXPECT_LT(golden.distance(run_case(GetParam(), golden.ids, tp_size).logits), 5e-4) << tp_size << " ranks";
 }
 
 // Elements of the linear weights between embedding and head, and those two with the norms.

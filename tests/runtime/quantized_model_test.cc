@@ -11,7 +11,10 @@
 #include "runtime/engine_eager.h"
 #include "runtime/logprobs.h"
 #include "runtime/save_quantized.h"
+#include "sharding/checkpoint.h"
 #include "sharding/plan_report.h"
+#include "sharding/quantization.h"
+#include "tests/runtime/quantized_case.h"
 
 namespace tp {
 namespace {
@@ -28,33 +31,22 @@ std::vector<int32_t> shown_ids() {
 }
 
 // Float32 logits of every position; the quantized model is written to `save_to`, if that is given.
-Logits logits_with(WeightKind kind, int tp_size, const std::string& model_dir = kModel, const std::string& save_to = "",
-                   bool int8_activations = false) {
+Logits logits_of(ModelRequest request, const std::vector<int32_t>& ids, int tp_size, const std::string& save_to = "",
+                 bool int8_activations = false) {
+  request.plans_dir = TPRUN_SOURCE_DIR "/plans";
+  request.dtype = "float32";
+  request.load.layout = LinearLayout::kPacked;
   Logits result;
   run_ranks(tp_size, [&](Communicator& communicator) {
-    ModelRequest request;
-    request.model_dir = model_dir;
-    request.plans_dir = TPRUN_SOURCE_DIR "/plans";
-    request.dtype = "float32";
-    request.load.layout = LinearLayout::kPacked;
-    request.kind = kind;
     const RankModel model = load_rank_model(request, communicator);
-    if (!save_to.empty()) save_quantized(model, model_dir, save_to, 1, communicator);
-    const std::vector<int32_t> ids = shown_ids();
-    const auto length = static_cast<int32_t>(ids.size());
+    if (!save_to.empty()) save_quantized(model, request.model_dir, save_to, 1, communicator);
+    const Batch batch = whole_prompt(ids);
     const std::unique_ptr<Engine> engine =
-        make_eager_engine(model, communicator, {1, length, 1, nullptr, {}, int8_activations});
-    Logits logits = engine->forward({1, length, ids, {0}, {length}, {0}, {length}}, LogitsWanted::kAll);
+        make_eager_engine(model, communicator, {1, batch.width, 1, nullptr, {}, int8_activations});
+    Logits logits = engine->forward(batch, LogitsWanted::kAll);
     if (communicator.rank() == 0) result = std::move(logits);
   });
   return result;
-}
-
-double largest_difference(const Logits& a, const Logits& b) {
-  EXPECT_EQ(a.data.size(), b.data.size());
-  double largest = 0;
-  for (size_t i = 0; i < a.data.size(); ++i) largest = std::max(largest, static_cast<double>(std::abs(a.data[i] - b.data[i])));
-  return largest;
 }
 
 // Root of the mean square.
@@ -62,6 +54,19 @@ double difference(const Logits& a, const Logits& b) {
   double sum = 0;
   for (size_t i = 0; i < a.data.size(); ++i) sum += std::pow(a.data[i] - b.data[i], 2);
   return std::sqrt(sum / static_cast<double>(a.data.size()));
+}
+
+// Of the model of the examples.
+Logits logits_with(WeightKind kind, int tp_size, const std::string& model_dir = kModel, const std::string& save_to = "",
+                   bool int8_activations = false) {
+  ModelRequest request;
+  request.model_dir = model_dir;
+  request.kind = kind;
+  return logits_of(request, shown_ids(), tp_size, save_to, int8_activations);
+}
+
+std::filesystem::path new_dir(const std::string& name) {
+  return std::filesystem::path(testing::TempDir()) / (name + std::to_string(getpid()));
 }
 
 double mean_nll(const Logits& logits) {
@@ -84,7 +89,8 @@ TEST(QuantizedModel, RanksChangeNothing) {
   for (WeightKind kind : {WeightKind::kInt8, WeightKind::kInt4Group32}) {
     const Logits whole = logits_with(kind, 1);
     for (int tp_size : {2, 4}) {
-      EXPECT_LT(largest_difference(logits_with(kind, tp_size), whole), 1e-3) << weight_kind_name(kind) << " on " << tp_size;
+      const Logits cut = logits_with(kind, tp_size);
+      EXPECT_LT(largest_difference(cut, whole), 1e-3) << weight_kind_name(kind) << " on " << tp_size;
     }
   }
 }
@@ -114,8 +120,7 @@ TEST(QuantizedModel, RanksHardlyChangeQuantizedActivations) {
 
 TEST(QuantizedModel, SavedItLoadsWithEqualNumbers) {
   for (WeightKind kind : {WeightKind::kInt8, WeightKind::kInt4Group32}) {
-    const std::filesystem::path dir =
-        std::filesystem::path(testing::TempDir()) / ("saved_" + std::string(weight_kind_name(kind)) + std::to_string(getpid()));
+    const std::filesystem::path dir = new_dir("saved_" + std::string(weight_kind_name(kind)));
     const Logits made = logits_with(kind, 2, kModel, dir.string());
     const Logits loaded = logits_with(WeightKind::kStored, 2, dir.string());
     EXPECT_EQ(loaded.data, made.data) << weight_kind_name(kind);
@@ -125,10 +130,36 @@ TEST(QuantizedModel, SavedItLoadsWithEqualNumbers) {
   }
 }
 
+// A checkpoint that has the experts of a layer in one tensor, which become matrices with formats of their own; the 20 inputs of
+// output_linear are no whole words.
+TEST(QuantizedModel, SavedStackedExpertsLoadWithEqualNumbers) {
+  const std::filesystem::path dir = new_dir("experts_"), plan = new_dir("plan_") += ".yaml";
+  std::ofstream(plan) << "version: 1\nweights:\n  layers.*.block_sparse_moe.experts.gate_up_proj: int4\n"
+                         "  layers.*.self_attn.q_proj: int8\n  layers.*.self_attn.k_proj: int8\n  lm_head: int8\n";
+  ModelRequest request;
+  request.model_dir = TPRUN_SOURCE_DIR "/tests/golden/models/tiny_granitemoe";
+  const std::vector<int32_t> ids = {1, 17, 5, 42, 8, 30};
+  const Logits stored = logits_of(request, ids, 1);
+  request.plan.plan = plan.string();
+  const Logits made = logits_of(request, ids, 2, dir.string());
+  request.plan.plan.clear();
+  request.model_dir = dir.string();
+  EXPECT_NE(made.data, stored.data);
+  EXPECT_EQ(logits_of(request, ids, 2).data, made.data);
+  const Checkpoint checkpoint = open_checkpoint(dir);
+  const StoredTensor* up = checkpoint.find("model.layers.1.block_sparse_moe.experts.3.up_proj.weight");
+  ASSERT_NE(up, nullptr);
+  EXPECT_EQ(up->entry.shape, (std::vector<int64_t>{20, 32}));
+  EXPECT_EQ(kept_kind(*up->quantized), WeightKind::kInt4Group32);
+  EXPECT_NE(checkpoint.find("model.layers.1.block_sparse_moe.output_linear.weight"), nullptr);
+  std::filesystem::remove_all(dir);
+  std::filesystem::remove(plan);
+}
+
 TEST(QuantizedModel, TakesTheMemoryThatPlanShowSays) {
   for (WeightKind kind : {WeightKind::kStored, WeightKind::kInt8, WeightKind::kInt4Group32, WeightKind::kInt4Group128}) {
     for (int tp_size : {1, 2}) {
-      if (kind == WeightKind::kInt4Group128 && tp_size == 2) continue;  // 64 inputs of o_proj on each are no group
+      if (kind == WeightKind::kInt4Group128 && tp_size == 2) continue;  // 192 inputs of down_proj on each are no groups
       run_ranks(tp_size, [&](Communicator& communicator) {
         ModelRequest request;
         request.model_dir = kModel;
