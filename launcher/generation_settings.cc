@@ -156,7 +156,7 @@ std::vector<Source> setting_files(const fs::path& dir) {
     std::error_code ignored;
     if (!fs::exists(dir / name, ignored)) continue;
     Json json = read_json_file(dir / name);
-    if (!json.is_object()) throw Error((dir / name).string(), "is not a JSON object");
+    if (!json.is_object()) throw Error((dir / name).string(), "is not a JSON object", "get the file again");
     files.push_back({name, std::move(json)});
   }
   return files;
@@ -165,7 +165,7 @@ std::vector<Source> setting_files(const fs::path& dir) {
 std::vector<int32_t> token_ids(const Json& value, const std::string& where, int64_t vocab_size) {
   std::vector<int32_t> ids;
   for (const Json& id : value.is_array() ? value : Json::array({value})) {
-    if (!id.is_number_integer()) throw Error(where, id.dump() + " is not a token id");
+    if (!id.is_number_integer()) throw Error(where, id.dump() + " is not a token id", "correct it in the file");
     // Some published files list an id that no logit has; it can never be generated.
     if (id >= 0 && id < vocab_size) ids.push_back(id.get<int32_t>());
   }
@@ -210,7 +210,8 @@ void read_length(SettingReader& reader, const Options& options, GenerationSettin
   const auto length = reader.file_value("max_length");
   if (length && !options.given("max-new-tokens") && !reader.file_value("max_new_tokens") && length->first != 20) {
     if (!length->first.is_number_integer() || length->first < 1)
-      throw Error(length->second + ": max_length", length->first.dump() + " is not a length");
+      throw Error(length->second + ": max_length", length->first.dump() + " is not a length",
+                  "correct it in the file, or give --max-new-tokens");
     settings.max_length = length->first.get<int64_t>();
     reader.show("max_length", static_cast<double>(*settings.max_length), length->second);
     return;

@@ -33,7 +33,8 @@ std::string shape_text(const std::vector<int64_t>& shape) {
 // Why a directory has no weights that can be read, with what to do about it.
 [[noreturn]] void refuse_empty(const std::filesystem::path& dir) {
   std::error_code code;
-  if (!std::filesystem::is_directory(dir, code)) throw Error(dir.string(), "no such directory");
+  if (!std::filesystem::is_directory(dir, code))
+    throw Error(dir.string(), "no such directory", "name a model's directory, or org/name of one that was downloaded");
   std::string found;
   for (const auto& entry : std::filesystem::directory_iterator(dir, code)) {
     const std::string name = entry.path().filename().string();
@@ -175,17 +176,18 @@ const StoredTensor* Checkpoint::find(const std::string& name) const {
 std::map<std::string, std::string> parse_safetensors_index(std::string_view text, const std::string& path) {
   const Json index = parse_json(text, path);
   if (!index.is_object() || !index.contains("weight_map") || !index.at("weight_map").is_object()) {
-    throw Error(path, "has no `weight_map`");
+    throw Error(path, "has no `weight_map`", "get the file again");
   }
   std::map<std::string, std::string> files;
   for (const auto& [tensor, file] : index.at("weight_map").items()) {
     const std::string name = file.is_string() ? file.get<std::string>() : "";
     const bool plain = !name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos &&
                        name.find('\0') == std::string::npos;
-    if (!plain) throw Error(path, "`weight_map` gives `" + tensor + "` no plain file name: " + file.dump());
+    if (!plain)
+      throw Error(path, "`weight_map` gives `" + tensor + "` no plain file name: " + file.dump(), "get the file again");
     files[tensor] = name;
   }
-  if (files.empty()) throw Error(path, "`weight_map` is empty");
+  if (files.empty()) throw Error(path, "`weight_map` is empty", "get the file again");
   return files;
 }
 

@@ -79,7 +79,7 @@ void JsonReader::read() {
 
 void JsonReader::fail(const std::string& what) const {
   const size_t read = progress_.at > text_.data() ? static_cast<size_t>(progress_.at - text_.data()) - 1 : 0;
-  throw Error(path_ + ":" + line_and_column(text_, read), what);
+  throw Error(path_ + ":" + line_and_column(text_, read), what, "correct it there, or get the file again");
 }
 
 void JsonReader::on_scalar(Json value) {
@@ -186,10 +186,12 @@ std::string read_text_file(const std::filesystem::path& path, int64_t limit_byte
   if (!std::filesystem::is_regular_file(path, code))
     throw Error(path.string(), "not a regular file", "name a file, not a directory or a pipe");
   const auto size = static_cast<int64_t>(std::filesystem::file_size(path, code));
-  if (code) throw Error(path.string(), "cannot be read: " + code.message());
+  if (code) throw Error(path.string(), "cannot be read: " + code.message(), "chmod +r, or name another file");
   if (size > limit_bytes) {
-    throw Error(path.string(), std::to_string(size) + " bytes are more than the " + std::to_string(limit_bytes) +
-                                   " that a file of this kind may have");
+    throw Error(
+        path.string(),
+        std::to_string(size) + " bytes are more than the " + std::to_string(limit_bytes) + " that a file of this kind may have",
+        "name the file that is meant");
   }
   std::ifstream in(path, std::ios::binary);
   if (!in) throw Error(path.string(), std::string("cannot be read: ") + std::strerror(errno), "chmod +r, or name another file");

@@ -23,11 +23,11 @@ int64_t page_size() {
 
 MappedFile::MappedFile(const std::filesystem::path& path) {
   const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) throw Error(path, std::string("cannot open: ") + std::strerror(errno));
+  if (descriptor < 0) throw Error(path, std::string("cannot open: ") + std::strerror(errno), "make it readable");
   struct stat status {};
   if (fstat(descriptor, &status) != 0 || status.st_size == 0) {
     close(descriptor);
-    throw Error(path, "the file is empty or cannot be examined");
+    throw Error(path, "the file is empty or cannot be examined", "get it again");
   }
   size_bytes_ = status.st_size;
   void* mapped = mmap(nullptr, static_cast<size_t>(size_bytes_), PROT_READ, MAP_SHARED, descriptor, 0);

@@ -258,7 +258,7 @@ void refuse_unread_rope_keys(ConfigValues& values, const Family& family, const J
 
 ModelConfig parse_model_config(std::string_view text, const std::string& path) {
   Json json = parse_json(text, path);
-  if (!json.is_object()) throw Error(path, "not a JSON object");
+  if (!json.is_object()) throw Error(path, "not a JSON object", "get the model's config.json again");
   ConfigValues unread(json, Json::object(), path);
   const Family& family = family_of(unread);
   const Json defaults = parse_json(family.defaults, std::string(family.model_type));

@@ -208,13 +208,14 @@ std::string read_plan_text(const std::filesystem::path& path, const std::string&
   std::error_code error;
   if (!std::filesystem::exists(path, error))
     throw Error(name, "no such plan file", "name a YAML file; plans/README.md says what stands in it");
-  if (!std::filesystem::is_regular_file(path, error)) throw Error(name, "not a file");
+  if (!std::filesystem::is_regular_file(path, error)) throw Error(name, "not a file", "name a plan file");
   std::ifstream in(path, std::ios::binary);
-  if (!in) throw Error(name, "the plan file cannot be read");
+  if (!in) throw Error(name, "the plan file cannot be read", "make it readable, or name another file");
   std::string text(kMaxYamlBytes + 1, '\0');
   in.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<size_t>(in.gcount()));
-  if (text.size() > kMaxYamlBytes) throw Error(name, "too large for a plan (over " + std::to_string(kMaxYamlBytes) + " bytes)");
+  if (text.size() > kMaxYamlBytes)
+    throw Error(name, "too large for a plan (over " + std::to_string(kMaxYamlBytes) + " bytes)", "name a plan file");
   return text;
 }
 

@@ -16,6 +16,8 @@ constexpr int64_t kMaxTokenBytes = 4 << 20;       // of a name or of a text in _
 constexpr size_t kMaxNameBytes = 512;
 constexpr size_t kMaxMetadata = 10'000;
 constexpr size_t kMaxDimensions = 32;
+constexpr const char* kDamaged = "the file is damaged or not a safetensors file: get it again";
+constexpr const char* kCutOff = "the file is damaged or its download was cut off: get it again";
 constexpr std::string_view kLfsPointer = "version https://git-lfs.github.com/spec/";
 
 // Takes the header apart event by event: a document of 100 MB would need many times that.
@@ -87,22 +89,26 @@ class HeaderReader : public JsonReader {
   }
 
   void end_entry() {
-    if (fields_.size() != 3) throw Error(where(), "needs dtype, shape and data_offsets");
-    if (offsets_.size() != 2) throw Error(where(), "data_offsets has " + std::to_string(offsets_.size()) + " numbers, not 2");
+    if (fields_.size() != 3) throw Error(where(), "needs dtype, shape and data_offsets", kDamaged);
+    if (offsets_.size() != 2)
+      throw Error(where(), "data_offsets has " + std::to_string(offsets_.size()) + " numbers, not 2", kDamaged);
     if (offsets_[0] > offsets_[1]) {
       throw Error(where(),
-                  "data_offsets begin at " + std::to_string(offsets_[0]) + " and end at " + std::to_string(offsets_[1]));
+                  "data_offsets begin at " + std::to_string(offsets_[0]) + " and end at " + std::to_string(offsets_[1]),
+                  kDamaged);
     }
     int64_t bytes = size_bytes(entry_.dtype);
     for (const int64_t size : entry_.shape) {
-      if (__builtin_mul_overflow(bytes, size, &bytes)) throw Error(where(), "the product of its shape overflows");
+      if (__builtin_mul_overflow(bytes, size, &bytes)) throw Error(where(), "the product of its shape overflows", kDamaged);
     }
     if (offsets_[1] - offsets_[0] != bytes) {
-      throw Error(where(), "its shape needs " + std::to_string(bytes) + " bytes, data_offsets give it " +
-                               std::to_string(offsets_[1] - offsets_[0]));
+      throw Error(where(),
+                  "its shape needs " + std::to_string(bytes) + " bytes, data_offsets give it " +
+                      std::to_string(offsets_[1] - offsets_[0]),
+                  kDamaged);
     }
     if (__builtin_add_overflow(data_begin_, offsets_[0], &entry_.offset))
-      throw Error(where(), "lies beyond the end of the file");
+      throw Error(where(), "lies beyond the end of the file", kDamaged);
     entry_.size_bytes = bytes;
     tensors.emplace(name_, std::move(entry_));
   }
@@ -135,15 +141,15 @@ void check_layout(const std::map<std::string, TensorEntry>& tensors, int64_t dat
       throw Error(where,
                   "reaches beyond the end of the file (" + std::to_string(file_size) + " bytes" +
                       (beyond ? ")" : ", needed: " + std::to_string(entry.offset + entry.size_bytes) + ")"),
-                  "the file is damaged or its download was cut off: get it again");
+                  kCutOff);
     }
-    if (entry.offset < end) throw Error(where, "overlaps the tensor before it");
-    if (entry.offset > end) throw Error(where, "leaves a hole of " + std::to_string(entry.offset - end) + " bytes before it");
+    if (entry.offset < end) throw Error(where, "overlaps the tensor before it", kDamaged);
+    if (entry.offset > end)
+      throw Error(where, "leaves a hole of " + std::to_string(entry.offset - end) + " bytes before it", kDamaged);
     end = entry.offset + entry.size_bytes;
   }
   if (end != file_size) {
-    throw Error(path, std::to_string(file_size - end) + " bytes at the end belong to no tensor",
-                "the file is damaged: get it again");
+    throw Error(path, std::to_string(file_size - end) + " bytes at the end belong to no tensor", kDamaged);
   }
 }
 
@@ -154,20 +160,21 @@ int64_t header_length(std::string_view head, int64_t file_size, const std::strin
                 "run `git lfs pull` in the model's directory, or download the file");
   }
   if (file_size < 8 || head.size() < 8) {
-    throw Error(path, "has " + std::to_string(file_size) + " bytes, too few for a safetensors file",
-                "the file is damaged or its download was cut off: get it again");
+    throw Error(path, "has " + std::to_string(file_size) + " bytes, too few for a safetensors file", kCutOff);
   }
   uint64_t length = 0;
   for (int i = 7; i >= 0; --i) length = length << 8 | static_cast<unsigned char>(head[static_cast<size_t>(i)]);
-  if (length < 2) throw Error(path, "not a safetensors file: its header has " + std::to_string(length) + " bytes");
+  if (length < 2) throw Error(path, "not a safetensors file: its header has " + std::to_string(length) + " bytes", kDamaged);
   if (length > static_cast<uint64_t>(kMaxHeaderBytes)) {
-    throw Error(path, "not a safetensors file: its header would have " + std::to_string(length) + " bytes, more than " +
-                          std::to_string(kMaxHeaderBytes));
+    throw Error(path,
+                "not a safetensors file: its header would have " + std::to_string(length) + " bytes, more than " +
+                    std::to_string(kMaxHeaderBytes),
+                kDamaged);
   }
   if (static_cast<int64_t>(length) > file_size - 8) {
     throw Error(path,
                 "its header has " + std::to_string(length) + " bytes, but the file ends after " + std::to_string(file_size - 8),
-                "the file is damaged or its download was cut off: get it again");
+                kCutOff);
   }
   return static_cast<int64_t>(length);
 }
@@ -177,8 +184,8 @@ int64_t header_length(std::string_view head, int64_t file_size, const std::strin
 std::map<std::string, TensorEntry> parse_safetensors_header(std::string_view head, int64_t file_size, const std::string& path) {
   const int64_t length = header_length(head, file_size, path);
   const std::string_view json = head.substr(8, static_cast<size_t>(length));
-  if (json.size() != static_cast<size_t>(length)) throw Error(path, "its header could not be read as a whole");
-  if (json.front() != '{') throw Error(path, "not a safetensors file: its header does not begin with `{`");
+  if (json.size() != static_cast<size_t>(length)) throw Error(path, "its header could not be read as a whole", kCutOff);
+  if (json.front() != '{') throw Error(path, "not a safetensors file: its header does not begin with `{`", kDamaged);
   HeaderReader reader(json, path, 8 + length);
   reader.read();
   check_layout(reader.tensors, 8 + length, file_size, path);
@@ -190,11 +197,11 @@ std::map<std::string, TensorEntry> read_safetensors_header(const std::filesystem
   const std::string name = path.string();
   if (!std::filesystem::exists(path, code)) {
     const bool dangling = std::filesystem::is_symlink(path, code);
-    throw Error(name, dangling ? "is a link to a file that does not exist" : "no such file");
+    throw Error(name, dangling ? "is a link to a file that does not exist" : "no such file", "get the file");
   }
-  if (!std::filesystem::is_regular_file(path, code)) throw Error(name, "not a regular file");
+  if (!std::filesystem::is_regular_file(path, code)) throw Error(name, "not a regular file", "put the file there");
   const auto size = static_cast<int64_t>(std::filesystem::file_size(path, code));
-  if (code) throw Error(name, "cannot be read: " + code.message());
+  if (code) throw Error(name, "cannot be read: " + code.message(), "make it readable");
   if (size < 8) header_length({}, size, name);  // refuses it
   const MappedFile file(path);
   const std::string_view head(reinterpret_cast<const char*>(file.data()), static_cast<size_t>(file.size_bytes()));

@@ -71,14 +71,17 @@ class TreeBuilder : public YAML::EventHandler {
 
   // "?" marks a plain scalar, "!" a quoted one.
   void refuse_tag(const YAML::Mark& mark, const std::string& tag) const {
-    if (!tag.empty() && tag != "?" && tag != "!") throw Error(place(path_, mark), "a plan has no YAML tags (`" + tag + "`)");
+    if (!tag.empty() && tag != "?" && tag != "!")
+      throw Error(place(path_, mark), "a plan has no YAML tags (`" + tag + "`)", "leave the tag out");
   }
 
   void open(YamlNode::Kind kind, const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor) {
     refuse_tag(mark, tag);
     refuse_anchor(mark, anchor);
-    if (awaits_key()) throw Error(place(path_, mark), "a key must be plain text");
-    if (levels_.size() >= kMaxYamlDepth) throw Error(place(path_, mark), "nested too deeply for a plan");
+    if (awaits_key())
+      throw Error(place(path_, mark), "a key must be plain text", "write it as one word or pattern, in quotes if need be");
+    if (levels_.size() >= kMaxYamlDepth)
+      throw Error(place(path_, mark), "nested too deeply for a plan", "plans/README.md shows what a plan looks like");
     levels_.push_back({node(kind, mark), std::nullopt});
   }
 
@@ -94,7 +97,8 @@ class TreeBuilder : public YAML::EventHandler {
 
   void add(YamlNode value, const YAML::Mark& mark) {
     if (!awaits_key()) return attach(std::move(value));
-    if (value.kind != YamlNode::Kind::kScalar) throw Error(place(path_, mark), "a key must be plain text");
+    if (value.kind != YamlNode::Kind::kScalar)
+      throw Error(place(path_, mark), "a key must be plain text", "write it as one word or pattern, in quotes if need be");
     levels_.back().key = std::move(value);
   }
 
@@ -142,22 +146,25 @@ std::string yaml_place(const std::string& path, const YamlNode& node) {
 }
 
 YamlNode parse_yaml(const std::string& text, const std::string& path) {
-  if (text.size() > kMaxYamlBytes) throw Error(path, "too large for a plan (" + std::to_string(text.size()) + " bytes)");
-  if (text.find('\0') != std::string::npos) throw Error(path, "not a text file");
+  if (text.size() > kMaxYamlBytes)
+    throw Error(path, "too large for a plan (" + std::to_string(text.size()) + " bytes)", "name a plan file");
+  if (text.find('\0') != std::string::npos) throw Error(path, "not a text file", "name a plan file");
   try {
     std::istringstream in(text);
     YAML::Parser parser(in);
     TreeBuilder first(path);
     if (!parser.HandleNextDocument(first)) return {};
     TreeBuilder second(path);
-    if (parser.HandleNextDocument(second)) throw Error(yaml_place(path, second.take()), "a plan is one YAML document");
+    if (parser.HandleNextDocument(second))
+      throw Error(yaml_place(path, second.take()), "a plan is one YAML document", "remove the `---` and what follows it");
     return first.take();
   } catch (const YAML::Exception& e) {
     const std::string where = place(path, e.mark);
     const std::string line = line_of(text, std::max(e.mark.line, 0));
     if (has_unquoted_star(line)) refuse_alias(where);
     const bool tab = line.find_first_not_of(' ') < line.size() && line[line.find_first_not_of(' ')] == '\t';
-    throw Error(where, "not valid YAML: " + e.msg, tab ? "indent with blanks, YAML does not allow tabs" : "");
+    throw Error(where, "not valid YAML: " + e.msg,
+                tab ? "indent with blanks, YAML does not allow tabs" : "plans/README.md shows what a plan looks like");
   }
 }
 

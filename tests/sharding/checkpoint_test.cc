@@ -219,12 +219,15 @@ TEST_F(CheckpointFiles, RefusesAnIndexOfAnotherForm) {
     write("model.safetensors.index.json", text);
     return opening();
   };
-  EXPECT_EQ(index("[]"), "model.safetensors.index.json: has no `weight_map`");
-  EXPECT_EQ(index(R"({"weight_map": {}})"), "model.safetensors.index.json: `weight_map` is empty");
+  EXPECT_EQ(index("[]"), "model.safetensors.index.json: has no `weight_map`\n  fix: get the file again");
+  EXPECT_EQ(index(R"({"weight_map": {}})"), "model.safetensors.index.json: `weight_map` is empty\n  fix: get the file again");
   EXPECT_EQ(index(R"({"weight_map": {"a": "../../x.safetensors"}})"),
-            "model.safetensors.index.json: `weight_map` gives `a` no plain file name: \"../../x.safetensors\"");
-  EXPECT_EQ(index(R"({"weight_map": {"a": 1}})"), "model.safetensors.index.json: `weight_map` gives `a` no plain file name: 1");
-  EXPECT_EQ(index(R"({"weight_map": {"a": "x", "a": "y"}})"), "model.safetensors.index.json:1:27: duplicate key `a`");
+            "model.safetensors.index.json: `weight_map` gives `a` no plain file name: \"../../x.safetensors\"\n  fix: get the "
+            "file again");
+  EXPECT_EQ(index(R"({"weight_map": {"a": 1}})"),
+            "model.safetensors.index.json: `weight_map` gives `a` no plain file name: 1\n  fix: get the file again");
+  EXPECT_EQ(index(R"({"weight_map": {"a": "x", "a": "y"}})"),
+            "model.safetensors.index.json:1:27: duplicate key `a`\n  fix: correct it there, or get the file again");
 }
 
 TEST_F(CheckpointFiles, SaysWhatADirectoryWithoutWeightsLacks) {
@@ -235,7 +238,8 @@ TEST_F(CheckpointFiles, SaysWhatADirectoryWithoutWeightsLacks) {
   write("consolidated.00.pth", "");
   EXPECT_THAT(opening(),
               HasSubstr("fix: `consolidated.00.pth` is a format that is not supported: convert the model to safetensors"));
-  EXPECT_EQ(refusal([&] { open_checkpoint(dir_ / "none"); }), "none: no such directory");
+  EXPECT_EQ(refusal([&] { open_checkpoint(dir_ / "none"); }),
+            "none: no such directory\n  fix: name a model's directory, or org/name of one that was downloaded");
 }
 
 TEST_F(CheckpointFiles, FollowsTheLinksOfACacheSnapshot) {

@@ -310,17 +310,21 @@ TEST_F(PlanYaml, AnUnquotedStarGetsTheHintToQuoteIt) {
 
 TEST_F(PlanYaml, RefusesWhatIsNoPlan) {
   EXPECT_EQ(message("a: &x b\n"), "my.yaml:1:4: a plan has no YAML anchors (`&name`)\n  fix: write the value out");
-  EXPECT_EQ(message("a: &x [b, b]\nc: &y [*x, *x]\n"),
-            "my.yaml:1:4: a plan has no YAML anchors (`&name`)\n  fix: write the value out");
+  EXPECT_EQ(message("a: &x [b, b]\nc: &y [*x, *x]\n"), message("a: &x b\n"));
   EXPECT_EQ(message("lm_head: !!python/object x\n"),
-            "my.yaml:1:10: a plan has no YAML tags (`tag:yaml.org,2002:python/object`)");
-  EXPECT_EQ(message("a: b\n---\na: b\n"), "my.yaml:3:1: a plan is one YAML document");
-  EXPECT_EQ(message("? [a, b]\n: colwise\n"), "my.yaml:1:3: a key must be plain text");
-  EXPECT_EQ(message("a:\n- - - - - - - - - - - - -\n"), "my.yaml:2:15: nested too deeply for a plan");
-  EXPECT_EQ(message(std::string(10000, '[')), "my.yaml:1:1: a key must be plain text");
-  EXPECT_EQ(message(std::string((1 << 18) + 1, '#')), "my.yaml: too large for a plan (over 262144 bytes)");
-  EXPECT_EQ(message(std::string("a: \0b", 5)), "my.yaml: not a text file");
-  EXPECT_EQ(message("a: b: c\n"), "my.yaml:1:5: not valid YAML: illegal map value");
+            "my.yaml:1:10: a plan has no YAML tags (`tag:yaml.org,2002:python/object`)\n  fix: leave the tag out");
+  EXPECT_EQ(message("a: b\n---\na: b\n"),
+            "my.yaml:3:1: a plan is one YAML document\n  fix: remove the `---` and what follows it");
+  const std::string key = " a key must be plain text\n  fix: write it as one word or pattern, in quotes if need be";
+  EXPECT_EQ(message("? [a, b]\n: colwise\n"), "my.yaml:1:3:" + key);
+  EXPECT_EQ(message("a:\n- - - - - - - - - - - - -\n"),
+            "my.yaml:2:15: nested too deeply for a plan\n  fix: plans/README.md shows what a plan looks like");
+  EXPECT_EQ(message(std::string(10000, '[')), "my.yaml:1:1:" + key);
+  EXPECT_EQ(message(std::string((1 << 18) + 1, '#')),
+            "my.yaml: too large for a plan (over 262144 bytes)\n  fix: name a plan file");
+  EXPECT_EQ(message(std::string("a: \0b", 5)), "my.yaml: not a text file\n  fix: name a plan file");
+  EXPECT_EQ(message("a: b: c\n"),
+            "my.yaml:1:5: not valid YAML: illegal map value\n  fix: plans/README.md shows what a plan looks like");
   EXPECT_EQ(message("tp_plan:\n\tlm_head: colwise\n"),
             "my.yaml:2:9: not valid YAML: illegal map value\n  fix: indent with blanks, YAML does not allow tabs");
 }
@@ -336,7 +340,7 @@ TEST_F(PlanYaml, RefusesAMissingFile) {
     load_plan({.plan = "."}, config_of("llama"), kPlans);
     FAIL();
   } catch (const Error& e) {
-    EXPECT_EQ(e.text(), ".: not a file");
+    EXPECT_EQ(e.text(), ".: not a file\n  fix: name a plan file");
   }
 }
 
