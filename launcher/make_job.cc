@@ -58,6 +58,16 @@ void require_quantized_weights(const ResolvedPlan& plan, const std::string& opti
     throw Error(option, otherwise, "--weights int8 or int4, or `weights:` in the plan");
 }
 
+// Opening an output empties it.
+void keep_what_is_read(const Options& options, const std::string& output) {
+  if (output.empty()) return;
+  for (const char* name : {"input", "prompt-file"}) {
+    std::error_code ignored;
+    if (options.given(name) && fs::equivalent(options.text(name), output, ignored) && fs::is_regular_file(output, ignored))
+      throw Error("--output", output + " is what --" + name + " reads, and would be lost", "name another file");
+  }
+}
+
 // A new directory for a model that has something to save.
 void require_save_target(const ResolvedPlan& plan, const Checkpoint& checkpoint, const std::string& dir) {
   constexpr const char* kOption = "--save-quantized";
@@ -274,6 +284,7 @@ CheckedJob make_job(const Options& options, const LaunchSettings& launch) {
   job.stats = absolute(options.text("stats"));
   job.trace = absolute(options.text("trace"));
   require_writable_target("--output", job.output);
+  keep_what_is_read(options, job.output);
   require_writable_target("--stats", job.stats);
   require_writable_target("--trace", job.trace);
   settle_windows(options, job);

@@ -99,6 +99,11 @@ done
 tiny=$(dirname "$0")/../../examples/tiny
 refused "--activations: no weight is quantized, so there is nothing that integers multiply" "${root[@]}" generate --model "$tiny" --activations int8 --prompt x
 refused "\`int4\` is not one of KIND" "${root[@]}" generate --model "$tiny" --weights int8 --activations int4 --prompt x
+echo '{"ids":[1]}' >"$work/prompts.jsonl"
+ln -s prompts.jsonl "$work/same.jsonl"
+refused "same.jsonl is what --input reads, and would be lost" "${root[@]}" --device cpu generate --model "$tiny" --input "$work/prompts.jsonl" --format json --output "$work/same.jsonl"
+refused "prompts.jsonl is what --prompt-file reads, and would be lost" "${root[@]}" --device cpu generate --model "$tiny" --prompt-file "$work/prompts.jsonl" --output "$work/prompts.jsonl"
+[ "$(cat "$work/prompts.jsonl")" = '{"ids":[1]}' ] || fail "--output has overwritten --input"
 PATH=$work/bin:$PATH "$tprun" "${root[@]}" --dry-run generate --model "$tiny" --prompt x | tail -1 | grep -q '^{"job_version":.*"text":"x"' || fail "--dry-run: no job"
 PATH=$work/bin:$PATH TPRUN_API_KEY=secret "$tprun" "${root[@]}" --dry-run serve --model "$tiny" >"$work/out" || fail "--dry-run serve"
 grep -q secret "$work/out" && fail "--dry-run tells the server's key"
