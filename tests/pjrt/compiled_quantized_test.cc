@@ -110,6 +110,10 @@ struct Made {
   int tp_size;
 };
 
+void PrintTo(const Made& made, std::ostream* out) {
+  *out << weight_kind_name(made.kind);
+}
+
 class CompiledWeights : public CompiledQuantized, public testing::WithParamInterface<Made> {};
 
 // The 384 inputs of down_proj over two ranks are no groups of 128.
