@@ -91,7 +91,7 @@ void PackedLinear::run(ConstRows x, int64_t rows, Rows y, const Context& context
   call.tiles_per_block = rows <= kFewRows ? call.x.tiles : std::max<int64_t>(1, kRowBlock / max_tile_rows);
   const int64_t row_blocks = (call.x.tiles + call.tiles_per_block - 1) / call.tiles_per_block;
   // Small enough that the last tasks end together, large enough to be worth claiming.
-  const int64_t wanted_tasks = 4 * context.pool.threads();
+  const int64_t wanted_tasks = 16 * context.pool.threads();
   const int64_t share = panels() * row_blocks / std::max<int64_t>(1, wanted_tasks);
   call.panels_per_task = std::clamp<int64_t>(share / 2 * 2, 2, kPanelGroup);
   call.groups = (panels() + call.panels_per_task - 1) / call.panels_per_task;
