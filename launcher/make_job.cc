@@ -230,6 +230,8 @@ void refuse_for_device(const Options& options, const std::string& device) {
     throw Error("--dump-hlo", "with --disable-compile there are no whole programs", "leave one of them out");
   if (device == "tpu" && options.given("activations"))
     throw Error("--activations", "chips multiply in the model's dtype", "leave it out, or --device cpu");
+  if (device == "tpu" && options.given("cache-dtype"))
+    throw Error("--cache-dtype", "chips keep the cache in the model's dtype", "leave it out, or --device cpu");
   for (const char* option : {"compile-cache", "dump-hlo"}) {
     if (device == "cpu" && options.given(option))
       throw Error("--" + std::string(option), "the CPU runs op by op, without compiled programs", "leave it out");
@@ -262,6 +264,7 @@ CheckedJob make_job(const Options& options, const LaunchSettings& launch) {
   if (!job.activations.empty())
     require_quantized_weights(model.plan, "--activations",
                               "no weight is quantized, so there is nothing that integers multiply");
+  job.cache_dtype = options.text("cache-dtype");
   job.save_quantized = absolute(options.text("save-quantized"));
   if (!job.save_quantized.empty()) require_save_target(model.plan, model.checkpoint, job.save_quantized);
   job.load_format = options.text("load-format");

@@ -59,7 +59,8 @@ PlannedModel planned_model(const Options& options, int tp_size) {
 PlanReport report_of(const Options& options) {
   const PlannedModel planned = planned_model(options, plan_tp_size(options));
   for (const std::string& note : planned.notes) std::fprintf(stderr, "tprun: %s\n", note.c_str());
-  return plan_report(planned.plan, planned.config, planned.dtype, planned.lm_head_stored);
+  return plan_report(planned.plan, planned.config, planned.dtype, planned.lm_head_stored,
+                     options.text("cache-dtype") == "int8");
 }
 
 int check(const Options& options) {

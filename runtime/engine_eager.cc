@@ -101,10 +101,13 @@ class EagerEngine : public Engine {
   int64_t cache_len() const override { return options_.cache_len; }
   int64_t slots() const override { return options_.slots; }
   int64_t cache_bytes() const override {
-    int64_t features = 0;
-    for (const AttentionSpec& spec : decoder_.attention_specs())
+    int64_t features = 0, heads = 0;
+    for (const AttentionSpec& spec : decoder_.attention_specs()) {
       features += spec.kv_heads_local * (spec.head_dim + spec.v_head_dim);
-    return features * options_.slots * options_.cache_len * size_bytes(model_.weights.dtype());
+      heads += spec.kv_heads_local;
+    }
+    const int64_t scales_bytes = options_.int8_cache ? 2 * heads * int64_t{sizeof(float)} : 0;
+    return (features * size_bytes(cache_dtype()) + scales_bytes) * options_.slots * options_.cache_len;
   }
 
  private:
@@ -135,18 +138,32 @@ class EagerEngine : public Engine {
     return best;
   }
 
+  DType cache_dtype() const { return options_.int8_cache ? DType::kI8 : model_.weights.dtype(); }
+
   std::vector<cpu::LayerCache> allocate_cache() {
-    const DType dtype = model_.weights.dtype();
+    const DType dtype = cache_dtype();
     std::vector<cpu::LayerCache> cache;
     // Empty, not zeros: a page of the cache costs memory only once a position is written there.
-    const auto allocate = [&](int64_t heads, int64_t dim) {
-      cache_memory_.push_back(at::empty({options_.slots, heads, options_.cache_len, dim}, scalar_type(dtype)));
+    const auto allocate = [&](int64_t heads, int64_t dim, at::ScalarType type) {
+      cache_memory_.push_back(at::empty({options_.slots, heads, options_.cache_len, dim}, type));
       return cache_memory_.back().mutable_data_ptr();
     };
+    const at::ScalarType type = options_.int8_cache ? at::kChar : scalar_type(dtype);
     try {
-      for (const AttentionSpec& spec : decoder_.attention_specs())
-        cache.push_back({allocate(spec.kv_heads_local, spec.head_dim), allocate(spec.kv_heads_local, spec.v_head_dim), dtype,
-                         spec.kv_heads_local, options_.cache_len, spec.head_dim, spec.v_head_dim});
+      for (const AttentionSpec& spec : decoder_.attention_specs()) {
+        const int64_t heads = spec.kv_heads_local;
+        cpu::LayerCache& layer = cache.emplace_back();
+        layer = {allocate(heads, spec.head_dim, type),
+                 allocate(heads, spec.v_head_dim, type),
+                 dtype,
+                 heads,
+                 options_.cache_len,
+                 spec.head_dim,
+                 spec.v_head_dim};
+        if (!options_.int8_cache) continue;
+        layer.k_scales = static_cast<float*>(allocate(heads, 1, at::kFloat));
+        layer.v_scales = static_cast<float*>(allocate(heads, 1, at::kFloat));
+      }
     } catch (const c10::Error&) {
       throw Error("",
                   "cannot allocate a cache of " + std::to_string(options_.slots) + " prompts of " +

@@ -18,6 +18,7 @@ struct EagerEngineOptions {
   Timeline* timeline = nullptr;  // steps and ops are recorded there; nullptr = nowhere
   std::vector<KernelSource> kernels = {};
   bool int8_activations = false;  // quantize what quantized weights multiply
+  bool int8_cache = false;        // keep keys and values quantized
 };
 
 // An engine that executes on this host's CPU. `model`, loaded with LinearLayout::kPacked, and `communicator` must outlive it.

@@ -11,7 +11,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // The layout of the JSON below. A worker of another build is refused rather than run with half of its settings.
-constexpr int kJobVersion = 7;
+constexpr int kJobVersion = 8;
 
 // One list of the fields serves both directions: `field(name, member)`.
 template <typename Options, typename Field>
@@ -77,6 +77,7 @@ void job_fields(JobType& job, Field&& field) {
   field("dtype", job.dtype);
   field("weights", job.weights);
   field("activations", job.activations);
+  field("cache_dtype", job.cache_dtype);
   field("save_quantized", job.save_quantized);
   field("load_format", job.load_format);
   field("device", job.device);

@@ -35,6 +35,7 @@ struct Job {
   std::string dtype = "auto";
   std::string weights;  // --weights; empty = as they are stored
   std::string activations;     // --activations: int8; empty = in the model's dtype
+  std::string cache_dtype;     // --cache-dtype: int8; empty = the model's
   std::string save_quantized;  // directory that gets the quantized weights as a checkpoint; empty = none
   std::string load_format = "mmap";
   std::string device = "cpu";

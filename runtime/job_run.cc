@@ -56,7 +56,7 @@ int64_t cache_len(const Job& job) {
 std::unique_ptr<Engine> make_engine(const Job& job, const RankModel& model, Communicator& communicator, Timeline* timeline) {
   if (job.device == "cpu")
     return make_eager_engine(model, communicator, {slots_of(job), cache_len(job), job.threads, timeline, job.kernels,
-                                                   job.activations == "int8"});
+                                                   job.activations == "int8", job.cache_dtype == "int8"});
   PjrtClientOptions client;
   if (job.timeout_s > 0) client.timeout = std::chrono::milliseconds(static_cast<int64_t>(job.timeout_s * 1000));
   CompiledEngineOptions options;

@@ -25,8 +25,8 @@ std::string without_prefix(const std::string& name) {
 
 class ReportBuilder {
  public:
-  ReportBuilder(const ResolvedPlan& plan, const ModelConfig& config, DType dtype, bool lm_head_stored)
-      : plan_(plan), config_(config), lm_head_stored_(lm_head_stored) {
+  ReportBuilder(const ResolvedPlan& plan, const ModelConfig& config, DType dtype, bool lm_head_stored, bool int8_cache)
+      : plan_(plan), config_(config), lm_head_stored_(lm_head_stored), int8_cache_(int8_cache) {
     report_.plan = plan.plan.name;
     report_.model_type = config.model_type;
     report_.tp_size = plan.tp_size;
@@ -140,7 +140,7 @@ class ReportBuilder {
     }
   }
 
-  // Features of keys (or values) that a rank keeps for one token of one layer.
+  // Of the keys and values that a rank keeps for one token of one layer.
   int64_t cache_bytes(const LayerModules& layer) const {
     int64_t features = 0;
     if (const PlannedModule* qkv = layer.find(Role::kQkv)) {
@@ -162,7 +162,9 @@ class ReportBuilder {
       const bool split = output_layout(planned->style, Layout::kWhole) == Layout::kSharded;
       features += split ? local_rows(*planned) : planned->module.weight_shape[0];
     }
-    return features * element();
+    if (!int8_cache_) return features * element();
+    const int64_t head_features = config_.head_dim + (config_.mla ? config_.mla->v_head_dim : config_.head_dim);
+    return features + features / head_features * 2 * int64_t{kFloat32Bytes};
   }
 
   int64_t local_rows(const PlannedModule& planned) const {
@@ -171,15 +173,15 @@ class ReportBuilder {
 
   const ResolvedPlan& plan_;
   const ModelConfig& config_;
-  bool lm_head_stored_;
+  bool lm_head_stored_, int8_cache_;
   std::string head_name_;
   PlanReport report_;
 };
 
 }  // namespace
 
-PlanReport plan_report(const ResolvedPlan& plan, const ModelConfig& config, DType dtype, bool lm_head_stored) {
-  return ReportBuilder(plan, config, dtype, lm_head_stored).build();
+PlanReport plan_report(const ResolvedPlan& plan, const ModelConfig& config, DType dtype, bool lm_head_stored, bool int8_cache) {
+  return ReportBuilder(plan, config, dtype, lm_head_stored, int8_cache).build();
 }
 
 std::string slice_text(const ShardSlice& slice, const std::vector<int64_t>& shape) {

@@ -54,8 +54,10 @@ struct PlanReport {
   std::optional<StepBound> bound;         // where the chips are known
 };
 
-// The plan must have passed check_plan.
-PlanReport plan_report(const ResolvedPlan& plan, const ModelConfig& config, DType dtype, bool lm_head_stored);
+// The plan must have passed check_plan. `int8_cache` counts a cache of integers with a float32 scale for each head, of keys and
+// of values.
+PlanReport plan_report(const ResolvedPlan& plan, const ModelConfig& config, DType dtype, bool lm_head_stored,
+                       bool int8_cache = false);
 
 // A table for people: what chip `rank` holds, equal layers on one line, then the totals. Ends with a newline.
 std::string report_table(const PlanReport& report, int rank);

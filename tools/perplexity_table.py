@@ -15,7 +15,8 @@ import tempfile
 KINDS = [("bfloat16", []), ("int8", ["--weights", "int8"]), ("int4", ["--weights", "int4"]),
          ("int4-128", ["--weights", "int4-128"]),
          ("int8, activations too", ["--weights", "int8", "--activations", "int8"]),
-         ("int4, activations int8", ["--weights", "int4", "--activations", "int8"])]
+         ("int4, activations int8", ["--weights", "int4", "--activations", "int8"]),
+         ("bfloat16, cache int8", ["--cache-dtype", "int8"])]
 BEGIN, END = "<!-- perplexity: made by tools/perplexity_table.py -->\n", "<!-- end -->\n"
 
 

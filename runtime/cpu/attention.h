@@ -8,11 +8,13 @@
 namespace tp::cpu {
 
 // Keys and values of one layer: k [slots, kv_heads, cache_len, head_dim], v [slots, kv_heads, cache_len, value_dim], both in
-// `dtype`. A key's index is its absolute position.
+// `dtype`: kF32, kBF16, kF16, or kI8, quantized (integer_rows.h) with a scale for each head and position. A key's index is its
+// absolute position.
 struct LayerCache {
   void *k = nullptr, *v = nullptr;
   DType dtype = DType::kF32;
   int64_t kv_heads = 0, cache_len = 0, head_dim = 0, value_dim = 0;
+  float *k_scales = nullptr, *v_scales = nullptr;  // kI8: [slots, kv_heads, cache_len]
 };
 
 // The rows of a call (engine.h's Batch): row b has length[b] real positions of `width`, the first at absolute position
@@ -31,7 +33,8 @@ struct AttentionRule {
   const float* sinks = nullptr;  // [heads] logits that take part in the softmax and carry no value; may be nullptr
 };
 
-// Copies the real positions of k and v [rows * width, kv_heads * dim], which have the cache's dtype, to their places.
+// Copies the real positions of k and v [rows * width, kv_heads * dim], which have the cache's dtype or are quantized for it, to
+// their places.
 void append_to_cache(ConstRows k, ConstRows v, const AttentionBatch& batch, const LayerCache& cache, const Context& context);
 
 // out [rows * width, heads * value_dim] = softmax(rule(q k^T)) v over the cache, for q [rows * width, heads * head_dim].

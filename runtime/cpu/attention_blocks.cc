@@ -88,7 +88,7 @@ class QueryBlock {
 
   void step(int64_t key, int64_t count) {
     const int64_t dim = call_.cache.head_dim, value_dim = call_.cache.value_dim;
-    call_.kernels.convert(call_.keys(row_, kv_head_, key), call_.cache.dtype, count * dim, keys_, DType::kF32);
+    load_keys(key, count);
     std::memset(scores_, 0, static_cast<size_t>(count * lanes_padded_) * sizeof(float));
     for (int64_t lane = 0; lane < lanes_padded_; lane += 16) {
       call_.kernels.strided_tile({queries_ + lane * dim, keys_, count, dim, dim, 1, scores_ + lane, lanes_padded_});
@@ -108,15 +108,30 @@ class QueryBlock {
     }
   }
 
+  void load_keys(int64_t key, int64_t count) {
+    const int64_t dim = call_.cache.head_dim;
+    const std::byte* keys = call_.keys(row_, kv_head_, key);
+    const float* scales = call_.key_scales(row_, kv_head_, key);
+    if (scales == nullptr) return call_.kernels.convert(keys, call_.cache.dtype, count * dim, keys_, DType::kF32);
+    for (int64_t j = 0; j < count; ++j)
+      call_.kernels.widen(reinterpret_cast<const int8_t*>(keys) + j * dim, dim, scales[j], keys_ + j * dim);
+  }
+
   // Panels [value_dim / 16][count][16].
   void load_values(int64_t key, int64_t count) {
     const int64_t value_dim = call_.cache.value_dim, bytes = call_.element_bytes();
+    const float* scales = call_.value_scales(row_, kv_head_, key);
     for (int64_t value = 0; value < value_dim; value += 16) {
       const int64_t width = std::min<int64_t>(16, value_dim - value);
       if (width < 16) std::memset(values_ + value * count, 0, static_cast<size_t>(count * 16) * sizeof(float));
       for (int64_t j = 0; j < count; ++j) {
-        call_.kernels.convert(call_.values(row_, kv_head_, key + j) + value * bytes, call_.cache.dtype, width,
-                              values_ + value * count + j * 16, DType::kF32);
+        const std::byte* from = call_.values(row_, kv_head_, key + j) + value * bytes;
+        float* to = values_ + value * count + j * 16;
+        if (scales == nullptr) {
+          call_.kernels.convert(from, call_.cache.dtype, width, to, DType::kF32);
+        } else {
+          call_.kernels.widen(reinterpret_cast<const int8_t*>(from), width, scales[j], to);
+        }
       }
     }
   }

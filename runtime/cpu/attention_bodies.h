@@ -8,6 +8,29 @@
 namespace tp::cpu {
 namespace {
 
+// Of a quantized cache the integers.
+template <class V, DType kDType>
+inline __attribute__((always_inline)) typename V::F read_cached(const void* data, int64_t i, int64_t n) {
+  if constexpr (kDType == DType::kI8) {
+    const int8_t* p = static_cast<const int8_t*>(data) + i;
+    if (n == V::kLanes) return V::load_bytes(p);
+    int8_t part[V::kLanes] = {};
+    __builtin_memcpy(part, p, static_cast<size_t>(n));
+    return V::load_bytes(part);
+  } else {
+    return read<V>(data, kDType, i, n);
+  }
+}
+
+// out = q * scale.
+template <class V>
+void widen_bytes(const int8_t* q, int64_t count, float scale, float* out) {
+  for_vectors<V>(
+      count, [&](int64_t i, int64_t n) __attribute__((always_inline)) {
+        write<V>(out, DType::kF32, i, n, V::mul(read_cached<V, DType::kI8>(q, i, n), V::set(scale)));
+      });
+}
+
 // Dot products of kQueries queries with kKeys keys: a key is read and widened once for all of them.
 template <class V, DType kDType, int kQueries, int kKeys>
 inline __attribute__((always_inline)) void score_block(const ScoreArgs& args, int64_t query, int64_t key) {
@@ -21,7 +44,7 @@ inline __attribute__((always_inline)) void score_block(const ScoreArgs& args, in
       args.dim, [&](int64_t i, int64_t n) __attribute__((always_inline)) {
         typename V::F k[kKeys];
 #pragma GCC unroll 8
-        for (int j = 0; j < kKeys; ++j) k[j] = read<V>(args.k, kDType, (key + j) * args.dim + i, n);
+        for (int j = 0; j < kKeys; ++j) k[j] = read_cached<V, kDType>(args.k, (key + j) * args.dim + i, n);
 #pragma GCC unroll 8
         for (int q = 0; q < kQueries; ++q) {
           const typename V::F value = read<V>(args.q, DType::kF32, (query + q) * args.dim + i, n);
@@ -52,6 +75,7 @@ template <class V>
 void score(const ScoreArgs& args) {
   if (args.dtype == DType::kBF16) return score_all<V, DType::kBF16>(args);
   if (args.dtype == DType::kF16) return score_all<V, DType::kF16>(args);
+  if (args.dtype == DType::kI8) return score_all<V, DType::kI8>(args);
   score_all<V, DType::kF32>(args);
 }
 
@@ -100,7 +124,7 @@ inline __attribute__((always_inline)) void mix_block(const MixArgs& args, int64_
     typename V::F values[kVecs];
 #pragma GCC unroll 8
     for (int v = 0; v < kVecs; ++v) {
-      values[v] = read<V>(args.v, kDType, j * args.dim + feature + v * V::kLanes, v + 1 == kVecs ? last : V::kLanes);
+      values[v] = read_cached<V, kDType>(args.v, j * args.dim + feature + v * V::kLanes, v + 1 == kVecs ? last : V::kLanes);
     }
 #pragma GCC unroll 8
     for (int q = 0; q < kQueries; ++q) {
@@ -139,6 +163,7 @@ template <class V>
 void mix(const MixArgs& args) {
   if (args.dtype == DType::kBF16) return mix_all<V, DType::kBF16>(args);
   if (args.dtype == DType::kF16) return mix_all<V, DType::kF16>(args);
+  if (args.dtype == DType::kI8) return mix_all<V, DType::kI8>(args);
   mix_all<V, DType::kF32>(args);
 }
 

@@ -41,6 +41,14 @@ Blocks blocks_of(const AttentionCall& call, int64_t row) {
   return {call.first_key(position) / kKeys, position / kKeys + 1};
 }
 
+// scores [group, kKeys] times the scale of each key; of a cache that is not quantized they stay as they are.
+void scale_scores(float* scores, int64_t group, int64_t keys, const float* scales) {
+  if (scales == nullptr) return;
+  for (int64_t g = 0; g < group; ++g) {
+    for (int64_t j = 0; j < keys; ++j) scores[g * kKeys + j] *= scales[j];
+  }
+}
+
 void attend_part(const AttentionCall& call, int64_t row, int64_t kv_head, int64_t block, const Part& part) {
   const int64_t group = call.group(), position = call.batch.start[row];
   const int64_t begin = std::max(call.first_key(position), block * kKeys), end = std::min(position + 1, (block + 1) * kKeys);
@@ -51,11 +59,13 @@ void attend_part(const AttentionCall& call, int64_t row, int64_t kv_head, int64_
   call.load_queries(row, kv_head, queries);
   call.kernels.score(
       {queries, call.keys(row, kv_head, begin), call.cache.dtype, group, end - begin, call.cache.head_dim, scores, kKeys});
+  scale_scores(scores, group, end - begin, call.key_scales(row, kv_head, begin));
   for (int64_t g = 0; g < group; ++g) {
     const SoftmaxPart softmax = call.kernels.softmax(scores + g * kKeys, end - begin, call.rule.scale, call.rule.softcap);
     part.max[g] = softmax.max;
     part.sum[g] = softmax.sum;
   }
+  scale_scores(scores, group, end - begin, call.value_scales(row, kv_head, begin));
   call.kernels.mix({scores, call.values(row, kv_head, begin), call.cache.dtype, group, end - begin, call.cache.value_dim, kKeys,
                     part.mixed});
 }

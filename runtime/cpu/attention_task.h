@@ -18,12 +18,19 @@ struct AttentionCall {
   const RowKernels& kernels;
 
   int64_t group() const { return rule.heads / cache.kv_heads; }
-  int64_t element_bytes() const { return cache.dtype == DType::kF32 ? 4 : 2; }
+  int64_t element_bytes() const { return size_bytes(cache.dtype); }
   const std::byte* keys(int64_t row, int64_t kv_head, int64_t position) const {
     return static_cast<const std::byte*>(cache.k) + index(row, kv_head, position) * cache.head_dim * element_bytes();
   }
   const std::byte* values(int64_t row, int64_t kv_head, int64_t position) const {
     return static_cast<const std::byte*>(cache.v) + index(row, kv_head, position) * cache.value_dim * element_bytes();
+  }
+  // nullptr for a cache that is not quantized.
+  const float* key_scales(int64_t row, int64_t kv_head, int64_t position) const {
+    return cache.k_scales == nullptr ? nullptr : cache.k_scales + index(row, kv_head, position);
+  }
+  const float* value_scales(int64_t row, int64_t kv_head, int64_t position) const {
+    return cache.v_scales == nullptr ? nullptr : cache.v_scales + index(row, kv_head, position);
   }
   int64_t first_key(int64_t position) const {
     if (rule.chunked) return position - position % rule.window;

@@ -19,12 +19,6 @@ uint32_t size_bits(float x) {
   return std::bit_cast<uint32_t>(x) & 0x7fffffffU;
 }
 
-float largest_of(const float* x, int64_t count) {
-  uint32_t largest = 0;
-  for (int64_t i = 0; i < count; ++i) largest = size_bits(x[i]) > largest ? size_bits(x[i]) : largest;
-  return std::bit_cast<float>(largest);
-}
-
 struct RowScale {
   float scale, inverse;
 };
@@ -37,14 +31,14 @@ RowScale row_scale(float largest) {
 }
 
 // The low byte of x + 1.5 * 2^23 is x rounded to a whole number, half to even.
-void round_to_bytes(const float* x, int64_t count, float inverse, uint8_t* q) {
-  for (int64_t i = 0; i < count; ++i) q[i] = static_cast<uint8_t>(std::bit_cast<uint32_t>(x[i] * inverse + 12582912.0F));
+void round_to_bytes(const float* x, int64_t count, float inverse, int8_t* q) {
+  for (int64_t i = 0; i < count; ++i) q[i] = static_cast<int8_t>(std::bit_cast<uint32_t>(x[i] * inverse + 12582912.0F));
 }
 
 // Each eight bytes become 0, 2, 4, 6, 1, 3, 5, 7.
-void even_before_odd(uint8_t* q, int64_t count) {
+void even_before_odd(int8_t* q, int64_t count) {
   for (int64_t i = 0; i < count; i += 8) {
-    uint8_t eight[8];
+    int8_t eight[8];
     std::memcpy(eight, q + i, 8);
     for (int64_t k = 0; k < 8; ++k) q[i + k] = eight[k < 4 ? 2 * k : 2 * k - 7];
   }
@@ -75,26 +69,21 @@ class RowPacker {
     row.wide.reserve(padded * int64_t{sizeof(float)});
     row.q.reserve(padded);
     float* wide = reinterpret_cast<float*>(row.wide.data());
-    auto* q = reinterpret_cast<uint8_t*>(row.q.data());
+    auto* q = reinterpret_cast<int8_t*>(row.q.data());
     convert_elements(x_.row(line), x_.dtype, wide, DType::kF32, in_);
-    const auto [scale, inverse] = row_scale(largest_ != nullptr ? largest_[line] : largest_of(wide, in_));
-    reinterpret_cast<float*>(memory_.scales.data())[line] = scale;
-    if (inverse == 0) {
-      std::memset(q, 0, static_cast<size_t>(padded));
-    } else {
-      round_to_bytes(wide, in_, inverse, q);
-      std::memset(q + in_, 0, static_cast<size_t>(padded - in_));
-    }
+    const float largest = largest_ != nullptr ? largest_[line] : largest_of(wide, in_);
+    reinterpret_cast<float*>(memory_.scales.data())[line] = quantize_numbers(wide, in_, largest, q);
+    std::memset(q + in_, 0, static_cast<size_t>(padded - in_));
     if (nibbles_) {
       float* sums = reinterpret_cast<float*>(memory_.sums.data()) + packed_.tile_begin(tile) * padded / kSummed + r;
       for (int64_t g = 0; g < padded / kSummed; ++g) {
         int sum = 0;
-        for (int64_t k = g * kSummed; k < (g + 1) * kSummed; ++k) sum += static_cast<int8_t>(q[k]);
+        for (int64_t k = g * kSummed; k < (g + 1) * kSummed; ++k) sum += q[k];
         sums[g * rows] = static_cast<float>(sum);
       }
       even_before_odd(q, padded);
     } else if (packed_.layout == XLayout::kUInt8) {
-      for (int64_t k = 0; k < padded; ++k) q[k] ^= 0x80;
+      for (int64_t k = 0; k < padded; ++k) q[k] = static_cast<int8_t>(q[k] ^ 0x80);
     }
     std::byte* out = memory_.rows.data() + packed_.tile_begin(tile) * padded + 4 * r;
     for (int64_t k = 0; k < padded; k += 4) std::memcpy(out + k * rows, q + k, 4);
@@ -118,6 +107,22 @@ void for_rows(int64_t rows, int64_t tasks, ThreadPool& pool, const auto& action)
 }
 
 }  // namespace
+
+float largest_of(const float* x, int64_t count) {
+  uint32_t largest = 0;
+  for (int64_t i = 0; i < count; ++i) largest = size_bits(x[i]) > largest ? size_bits(x[i]) : largest;
+  return std::bit_cast<float>(largest);
+}
+
+float quantize_numbers(const float* x, int64_t count, float largest, int8_t* q) {
+  const auto [scale, inverse] = row_scale(largest);
+  if (inverse == 0) {
+    std::memset(q, 0, static_cast<size_t>(count));
+  } else {
+    round_to_bytes(x, count, inverse, q);
+  }
+  return scale;
+}
 
 float larger_of(float a, float b) {
   return size_bits(a) > size_bits(b) ? a : b;

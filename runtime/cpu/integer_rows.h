@@ -16,6 +16,10 @@ void largest_of_rows(ConstRows x, int64_t rows, int64_t in, float* largest, Thre
 // Which of two such values is the larger one; one that is not finite is.
 float larger_of(float a, float b);
 
+// Quantizes `count` numbers with `largest` (largest_of_rows) and returns their scale.
+float quantize_numbers(const float* x, int64_t count, float largest, int8_t* q);
+float largest_of(const float* x, int64_t count);
+
 // Quantizes the rows of one product and lays them out for weights in `format`, kInt8 or kInt4*. `layout` is the path's.
 // `largest` [rows] or nullptr = those of x: a rank that holds a part of the rows must take those of the whole ones, so that a
 // cut changes nothing.

@@ -49,7 +49,7 @@ struct AddArgs {
   int64_t count = 0;
 };
 
-// scores[g * stride + j] = q[g] . k[j] for the queries of a group and `keys` keys.
+// scores[g * stride + j] = q[g] . k[j] for the queries of a group and `keys` keys; of keys in kI8 the integers.
 struct ScoreArgs {
   const float* q = nullptr;  // [group, dim]
   const void* k = nullptr;   // [keys, dim]
@@ -112,6 +112,7 @@ struct RowKernels {
   void (*block_softmax)(const BlockSoftmaxArgs&);
   void (*scale_rows)(const ScaleRowsArgs&);
   void (*strided_tile)(const StridedTileArgs&);  // any number of rows
+  void (*widen)(const int8_t* q, int64_t count, float scale, float* out);
 };
 
 // Of kPlain, kAvx2 or kAvx512 (KernelChoice::vector); to be called only if available.

@@ -52,6 +52,9 @@ struct Plain {
   static F load_f16(const uint16_t* p) {
     return each([&](int i) { return float16_to_float(p[i]); });
   }
+  static F load_bytes(const int8_t* p) {
+    return each([&](int i) { return static_cast<float>(p[i]); });
+  }
   template <int S>
   static F load_int8(const uint32_t* p) {
     return each([&](int i) { return static_cast<float>(static_cast<int32_t>(p[i] << (24 - 8 * S)) >> 24); });

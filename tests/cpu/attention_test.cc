@@ -51,7 +51,8 @@ class Attention : public testing::TestWithParam<Case> {
   }
   AttentionRule rule() const {
     const Case& c = GetParam();
-    return {c.heads, 0.2F, c.softcap, c.window, false, c.sinks ? reinterpret_cast<const float*>(sinks_->bytes.data()) : nullptr};
+    return {c.heads,  0.2F,  c.softcap,
+            c.window, false, c.sinks ? reinterpret_cast<const float*>(sinks_->bytes.data()) : nullptr};
   }
 
   std::vector<float> run(const Context& context) const {
@@ -94,6 +95,10 @@ class Attention : public testing::TestWithParam<Case> {
         }
       }
     }
+  }
+
+  static void widen(const std::vector<int8_t>& q, const std::vector<float>& scales, RandomRows& to) {
+    for (size_t i = 0; i < q.size(); ++i) to.values[i] = q[i] * scales[i / static_cast<size_t>(to.columns)];
   }
 
   std::unique_ptr<RandomRows> k_, v_, q_, sinks_;
@@ -151,6 +156,39 @@ TEST(AttentionCache, AppendsRealPositionsToTheirSlot) {
         EXPECT_EQ(bfloat16_to_float(cache_v[at * 6 + 5]),
                   real ? static_cast<float>(v.at(row * 3 + t, head * 6 + 5)) : bfloat16_to_float(7));
       }
+    }
+  }
+}
+
+// The same integers and scales, widened, in a cache of float32.
+TEST_P(Attention, AQuantizedCacheIsReadAsWhatItsIntegersStandFor) {
+  const Case& c = GetParam();
+  const int64_t heads = kSlots * c.kv_heads * kCacheLen;
+  for (int64_t width : {1, 40}) {
+    for (Isa isa : available_isas()) {
+      const Context context{pool_, KernelChoice::only(isa)};
+      fill({300, 0}, {static_cast<int32_t>(width), static_cast<int32_t>(width)}, width);
+      std::vector<int8_t> k(static_cast<size_t>(heads * c.head_dim)), v(static_cast<size_t>(heads * c.value_dim));
+      std::vector<float> k_scales(static_cast<size_t>(heads)), v_scales(k_scales.size());
+      const LayerCache cache{k.data(),   v.data(),    DType::kI8,      c.kv_heads,     kCacheLen,
+                             c.head_dim, c.value_dim, k_scales.data(), v_scales.data()};
+      // Both slots up to position 340, as rows of a call.
+      const RandomRows new_k(2 * 340, c.kv_heads * c.head_dim, c.dtype, 5),
+          new_v(2 * 340, c.kv_heads * c.value_dim, c.dtype, 6);
+      const std::vector<int32_t> begin = {0, 0}, all = {340, 340};
+      append_to_cache(new_k.rows(), new_v.rows(), {2, 340, begin.data(), all.data(), slot_.data()}, cache, context);
+      k_ = std::make_unique<RandomRows>(heads, c.head_dim, DType::kF32, 1);
+      v_ = std::make_unique<RandomRows>(heads, c.value_dim, DType::kF32, 2);
+      widen(k, k_scales, *k_);
+      widen(v, v_scales, *v_);
+      for (int64_t i = 0; i < c.head_dim; ++i) {  // slot 1 is the first row's
+        EXPECT_NEAR(k_->at((c.kv_heads + 0) * kCacheLen + 7, i), new_k.at(7, i),
+                    0.6 * k_scales[static_cast<size_t>(c.kv_heads * kCacheLen + 7)]);
+      }
+      const int64_t features = c.heads * c.value_dim;
+      std::vector<float> out(static_cast<size_t>(2 * width * features), NAN);
+      attend(q_->rows(), batch(), cache, rule(), {out.data(), DType::kF32, features}, context);
+      expect_exact(out);
     }
   }
 }

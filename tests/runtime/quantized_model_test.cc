@@ -32,7 +32,7 @@ std::vector<int32_t> shown_ids() {
 
 // Float32 logits of every position; the quantized model is written to `save_to`, if that is given.
 Logits logits_of(ModelRequest request, const std::vector<int32_t>& ids, int tp_size, const std::string& save_to = "",
-                 bool int8_activations = false) {
+                 bool int8_activations = false, bool int8_cache = false) {
   request.plans_dir = TPRUN_SOURCE_DIR "/plans";
   request.dtype = "float32";
   request.load.layout = LinearLayout::kPacked;
@@ -42,7 +42,7 @@ Logits logits_of(ModelRequest request, const std::vector<int32_t>& ids, int tp_s
     if (!save_to.empty()) save_quantized(model, request.model_dir, save_to, 1, communicator);
     const Batch batch = whole_prompt(ids);
     const std::unique_ptr<Engine> engine =
-        make_eager_engine(model, communicator, {1, batch.width, 1, nullptr, {}, int8_activations});
+        make_eager_engine(model, communicator, {1, batch.width, 1, nullptr, {}, int8_activations, int8_cache});
     Logits logits = engine->forward(batch, LogitsWanted::kAll);
     if (communicator.rank() == 0) result = std::move(logits);
   });
@@ -58,11 +58,11 @@ double difference(const Logits& a, const Logits& b) {
 
 // Of the model of the examples.
 Logits logits_with(WeightKind kind, int tp_size, const std::string& model_dir = kModel, const std::string& save_to = "",
-                   bool int8_activations = false) {
+                   bool int8_activations = false, bool int8_cache = false) {
   ModelRequest request;
   request.model_dir = model_dir;
   request.kind = kind;
-  return logits_of(request, shown_ids(), tp_size, save_to, int8_activations);
+  return logits_of(request, shown_ids(), tp_size, save_to, int8_activations, int8_cache);
 }
 
 std::filesystem::path new_dir(const std::string& name) {
@@ -116,6 +116,33 @@ TEST(QuantizedModel, RanksHardlyChangeQuantizedActivations) {
       EXPECT_LT(difference(cut, whole), 0.5 * error) << weight_kind_name(kind) << " on " << tp_size;
     }
   }
+}
+
+TEST(QuantizedModel, AQuantizedCacheHardlyChangesPerplexityAndIsTheSameOnAnyRanks) {
+  const Logits stored = logits_with(WeightKind::kStored, 1),
+               int8 = logits_with(WeightKind::kStored, 1, kModel, "", false, true);
+  const double change = mean_nll(int8) - mean_nll(stored), error = difference(int8, stored);
+  EXPECT_LT(std::exp(change), 1.01);
+  EXPECT_GT(error, 0.0);
+  for (int tp_size : {2, 4})
+    EXPECT_LT(difference(logits_with(WeightKind::kStored, tp_size, kModel, "", false, true), int8), 0.5 * error) << tp_size;
+}
+
+TEST(QuantizedModel, APrefixOfAQuantizedCacheIsCopiedWithItsScales) {
+  ModelRequest request;
+  request.model_dir = kModel;
+  request.plans_dir = TPRUN_SOURCE_DIR "/plans";
+  request.load.layout = LinearLayout::kPacked;
+  run_ranks(2, [&](Communicator& communicator) {
+    const RankModel model = load_rank_model(request, communicator);
+    const std::unique_ptr<Engine> engine = make_eager_engine(model, communicator, {2, 64, 1, nullptr, {}, false, true});
+    engine->forward(whole_prompt({5, 6, 7, 8, 9}), LogitsWanted::kLast);
+    engine->copy_prefix(0, 1, 5);
+    const Logits next = engine->forward({2, 1, {4, 4}, {5, 5}, {1, 1}, {0, 1}, {6, 6}}, LogitsWanted::kLast);
+    for (int64_t i = 0; i < next.vocab; ++i) ASSERT_EQ(next.at(1, 0)[i], next.at(0, 0)[i]);
+    EXPECT_EQ(engine->cache_bytes(),
+              2 * 64 * plan_report(model.plan, model.config, DType::kF32, true, true).cache_bytes_per_token);
+  });
 }
 
 TEST(QuantizedModel, SavedItLoadsWithEqualNumbers) {

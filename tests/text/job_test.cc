@@ -18,6 +18,7 @@ Job full_job() {
   job.dtype = "bfloat16";
   job.weights = "int8";
   job.activations = "int8";
+  job.cache_dtype = "int8";
   job.load_format = "copy";
   job.device = "tpu";
   job.pjrt_plugin = "/lib/libtpu.so";
@@ -65,9 +66,9 @@ Job full_job() {
 }
 
 constexpr char kFullJob[] =
-    R"({"job_version":7,"command":"generate","model_dir":"/models/a b","plan":{"plan":"my.yaml",)"
+    R"({"job_version":8,"command":"generate","model_dir":"/models/a b","plan":{"plan":"my.yaml",)"
     R"("overrides":["layers.*.mlp.up_proj=replicated"],"tied":1},"plans_dir":"/plans","tokenizer":"/models/tokenizer.json",)"
-    R"("dtype":"bfloat16","weights":"int8","activations":"int8","save_quantized":"","load_format":"copy","device":"tpu","pjrt_plugin":"/lib/libtpu.so",)"
+    R"("dtype":"bfloat16","weights":"int8","activations":"int8","cache_dtype":"int8","save_quantized":"","load_format":"copy","device":"tpu","pjrt_plugin":"/lib/libtpu.so",)"
     R"("compile_cache":"/cache","dump_hlo":"/hlo","disable_compile":true,"kernels":[{"package":"/k","built_in":true,"operator":"rms_norm"}],"threads":3,"timeout_s":1.5,)"
     R"("prompts":[{"ids":[1,2,3],"text":"hé\n","max_new_tokens":7,"options":{"sampling":{"do_sample":false,"temperature":1.0,)"
     R"("top_k":0,"top_p":1.0,"min_p":0.0,"repetition_penalty":1.0,"presence_penalty":0.0,"frequency_penalty":0.0,)"
@@ -109,9 +110,9 @@ TEST(Job, RefusesAnotherVersion) {
     job_from_json(R"({"job_version":99})");
     FAIL();
   } catch (const Error& e) {
-    EXPECT_EQ(e.text(), "job: version 99 of the job is not 7\n  fix: tprun and tprun-rank must come from the same build");
+    EXPECT_EQ(e.text(), "job: version 99 of the job is not 8\n  fix: tprun and tprun-rank must come from the same build");
   }
-  EXPECT_THROW(job_from_json(R"({"job_version":7})"), Error);
+  EXPECT_THROW(job_from_json(R"({"job_version":8})"), Error);
   EXPECT_THROW(job_from_json(""), Error);
   EXPECT_THROW(job_from_json("[1"), Error);
 }
