@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "launcher/checked_model.h"
+#include "launcher/compiled_options.h"
 #include "launcher/count_list.h"
 #include "launcher/kernel_options.h"
 #include "launcher/libtpu.h"
@@ -228,10 +229,7 @@ void refuse_misplaced(const Options& options) {
 void refuse_for_device(const Options& options, const std::string& device) {
   if (options.flag("disable-compile") && options.given("dump-hlo"))
     throw Error("--dump-hlo", "with --disable-compile there are no whole programs", "leave one of them out");
-  if (device == "tpu" && options.given("activations"))
-    throw Error("--activations", "chips multiply in the model's dtype", "leave it out, or --device cpu");
-  if (device == "tpu" && options.given("cache-dtype"))
-    throw Error("--cache-dtype", "chips keep the cache in the model's dtype", "leave it out, or --device cpu");
+  if (device == "tpu") refuse_what_programs_lack(options);
   for (const char* option : {"compile-cache", "dump-hlo"}) {
     if (device == "cpu" && options.given(option))
       throw Error("--" + std::string(option), "the CPU runs op by op, without compiled programs", "leave it out");

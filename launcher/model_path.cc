@@ -51,6 +51,8 @@ fs::path cached_repository(const std::string& kind, const std::string& name, con
   std::string revision = read_text_file(repo / "refs" / ref, kLongestRef);
   std::erase_if(revision, [](char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; });
   const fs::path snapshot = repo / "snapshots" / revision;
+  if (revision.find('/') != std::string::npos || revision.starts_with('.'))
+    throw Error((repo / "refs" / ref).string(), "`" + revision + "` is not the name of a snapshot", fix);
   if (revision.empty() || !fs::is_directory(snapshot, ignored)) {
     throw Error(where, "the Hugging Face cache has no files of " + name + " (looked for " + snapshot.string() + ")", fix);
   }

@@ -4,6 +4,7 @@
 
 #include "launcher/aot_child.h"
 #include "launcher/checked_model.h"
+#include "launcher/compiled_options.h"
 #include "launcher/count_list.h"
 #include "launcher/device_choice.h"
 #include "launcher/kernel_options.h"
@@ -21,6 +22,7 @@ AotRequest request_of(const Options& options) {
   if (!options.given("topology")) throw Error("--topology", "plan aot needs it", "for example --topology v5e:2x2");
   if (options.count("batch") == 0) throw Error("--batch", "0 is not a number of prompts", "1 or more");
   if (options.count("cache-len") == 0) throw Error("--cache-len", "0 is not a number of positions", "1 or more");
+  refuse_what_programs_lack(options);
   AotRequest request;
   request.tp_size = plan_tp_size(options);
   request.model = resolve_model(options.text("model"), true).string();

@@ -25,6 +25,7 @@ class FragmentReader {
       : text_(text), symbol_(symbol), platform_(platform), where_(where), code_(without_strings()) {}
 
   KernelFragment read() {
+    check_quoted_names();
     check_functions();
     check_names();
     return {symbol_, signature(), text_};
@@ -33,25 +34,75 @@ class FragmentReader {
  private:
   [[noreturn]] void fail(const std::string& what, const std::string& fix = "") const { throw Error(where_, what, fix); }
 
-  // The text with blanks where strings and comments are, so that only code is looked at.
-  std::string without_strings() const {
+  struct Quoted {
+    std::string text;  // with its escapes undone
+    size_t end;        // behind the closing quote
+  };
+
+  // The text with blanks where strings and comments are, so that only code is looked at. The strings go to strings_.
+  std::string without_strings() {
     std::string code = text_;
     bool string = false;
+    size_t begin = 0;
     for (size_t i = 0; i < code.size(); ++i) {
       if (string) {
         const bool end = code[i] == '"';
         if (code[i] == '\\' && i + 1 < code.size()) code[i++] = ' ';
         code[i] = ' ';
         string = !end;
+        if (end) strings_.push_back({unescaped(text_.substr(begin, i - begin)), i + 1});
       } else if (code[i] == '"') {
         code[i] = ' ';
         string = true;
+        begin = i + 1;
       } else if (code[i] == '/' && i + 1 < code.size() && code[i + 1] == '/') {
         while (i < code.size() && code[i] != '\n') code[i++] = ' ';
       }
     }
     if (string) fail("a string does not end");
     return code;
+  }
+
+  // MLIR takes any byte of a string as two hexadecimal digits behind a backslash.
+  static std::string unescaped(const std::string& quoted) {
+    std::string text;
+    for (size_t i = 0; i < quoted.size(); ++i) {
+      const auto digit = [&](size_t at) {
+        return at < quoted.size() && std::isxdigit(static_cast<unsigned char>(quoted[at])) != 0;
+      };
+      if (quoted[i] == '\\' && digit(i + 1) && digit(i + 2)) {
+        text += static_cast<char>(std::stoi(quoted.substr(i + 1, 2), nullptr, 16));
+        i += 2;
+      } else if (quoted[i] != '\\' || i + 1 == quoted.size()) {
+        text += quoted[i];
+      } else {
+        text += quoted[++i];
+      }
+    }
+    return text;
+  }
+
+  // Operations and attributes may be written with their names in quotes. Of operations those of StableHLO may, and no custom
+  // call, whose target stands in an attribute then.
+  void check_quoted_names() const {
+    for (const Quoted& name : strings_) {
+      const size_t next = code_.find_first_not_of(" \t\r\n", name.end);
+      const char follows = next == std::string::npos ? '\0' : code_[next];
+      const bool operation = follows == '(' && !in_location(name);
+      const bool target =
+          (operation && name.text == "stablehlo.custom_call") || (follows == '=' && name.text == "call_target_name");
+      if (target) fail("a custom call is written in the generic form", "export it again with tools/export_kernel.py");
+      if (operation && !name.text.starts_with("stablehlo."))
+        fail("has the operation `" + name.text + "`, which is none of StableHLO",
+             "export it again with tools/export_kernel.py");
+    }
+  }
+
+  // loc("name"(…)) names a place of the source.
+  bool in_location(const Quoted& name) const {
+    const size_t before = code_.rfind("loc(", name.end);
+    if (before == std::string::npos) return false;
+    return code_.find_first_not_of(" \t\r\n", before + 4) >= name.end;
   }
 
   // At the top there are private functions alone.
@@ -128,6 +179,7 @@ class FragmentReader {
   const std::string& symbol_;
   const std::string& platform_;
   const std::string& where_;
+  std::vector<Quoted> strings_;
   std::string code_;
 };
 

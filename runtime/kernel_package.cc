@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <regex>
 #include <set>
 #include <sstream>
 
@@ -18,6 +19,11 @@ namespace tp {
 namespace {
 
 constexpr int64_t kLargestFragment = int64_t{64} << 20;
+
+bool is_version(const std::string& text) {
+  static const std::regex kThreeNumbers("[0-9]{1,6}(\\.[0-9]{1,6}){2}");
+  return std::regex_match(text, kThreeNumbers);
+}
 
 // Of a version such as 0.0.42, its parts.
 std::array<int, 3> version_parts(const std::string& version) {
@@ -51,7 +57,11 @@ class PackageReader {
     package_.version = text(root, fields, "version");
     package_.license = text(root, fields, "license");
     package_.op = text(root, fields, "replaces");
-    if (fields.contains("min_libtpu")) package_.min_libtpu = text(root, fields, "min_libtpu");
+    if (fields.contains("min_libtpu")) {
+      package_.min_libtpu = text(root, fields, "min_libtpu");
+      if (!is_version(package_.min_libtpu))
+        fail(*fields.at("min_libtpu"), "`" + package_.min_libtpu + "` is not a version", "three numbers, as in 0.0.42");
+    }
     if (fields.contains("operator")) package_.operator_name = text(root, fields, "operator");
     package_.builds = build_names(package_.dir);
     if (fields.contains("built_with")) read_builder(*fields.at("built_with"));

@@ -45,6 +45,11 @@ refused "the CPU runs op by op" --device cpu "${prompt[@]}" --dump-hlo "$work/hl
 refused "is no slice that is sold" plan aot --model "$model" --topology v5e:3x3
 refused "--topology: plan aot needs it" plan aot --model "$model"
 refused "2 and --topology v5e:2x2 (4) disagree" plan aot --model "$model" --topology v5e:2x2 --tp 2
+refused "chips multiply in the model's dtype" "${chips[@]}" "${prompt[@]}" --weights int8 --activations int8
+refused "chips multiply in the model's dtype" plan aot --model "$model" --topology v5e:1x1 --weights int8 --activations int8
+refused "chips keep the cache in the model's dtype" "${chips[@]}" "${prompt[@]}" --cache-dtype int8
+refused "$work/out is not a directory" "${chips[@]}" "${prompt[@]}" --dump-hlo "$work/out"
+refused "--batch: 100000 prompts in flight are more than the 1024" plan aot --model "$model" --topology v5e:1x1 --batch 100000
 refused "is not a list of whole numbers" plan aot --model "$model" --topology v5e:1x1 --prefill 1,x
 
 [ $failures = 0 ] && echo "models run on chips"

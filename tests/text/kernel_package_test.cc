@@ -76,6 +76,23 @@ TEST(KernelFragment, HasCustomCallsOfItsPlatformAlone) {
               HasSubstr("a custom call is written in the generic form"));
 }
 
+// MLIR takes names of operations and attributes in quotes, any byte of them as two digits, and comments anywhere.
+TEST(KernelFragment, HasNoCustomCallInQuotes) {
+  const auto with = [](const std::string& operation) {
+    return fragment_refusal("func.func private @k(%a: tensor<f32>) -> tensor<f32> {\n  %0 = " + operation + "\n}\n");
+  };
+  const std::string generic =
+      "f.mlir: a custom call is written in the generic form\n  fix: export it again with tools/export_kernel.py";
+  EXPECT_EQ(with("\"stablehlo.custom_call\"(%a) {\"call_target_name\" = \"evil\"} : (tensor<f32>) -> tensor<f32>"), generic);
+  EXPECT_EQ(with("\"stablehlo.\\63ustom_call\"(%a) <{\"\\63all_target_name\" = \"evil\"}>"), generic);
+  EXPECT_EQ(with("\"stablehlo.custom_call\" // loc(\n (%a)"), generic);
+  EXPECT_EQ(with("stablehlo.custom_call @tpu_custom_call(%a) {\"call_target_name\" = \"evil\"}"), generic);
+  EXPECT_EQ(with("\"func.call\"(%a) <{\"callee\" = @k}>"),
+            "f.mlir: has the operation `func.call`, which is none of StableHLO\n"
+            "  fix: export it again with tools/export_kernel.py");
+  EXPECT_EQ(with("\"stablehlo.abs\"(%a) : (tensor<f32>) -> tensor<f32> loc(\"jit(f)/abs\"(\"f.py\":1:2))"), "taken");
+}
+
 class KernelPackageTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -192,6 +209,8 @@ TEST_F(KernelPackageTest, ForANewerLibtpuIsRefused) {
   EXPECT_EQ(refusal([&] { require_libtpu_for(read_kernel_package(dir_), "0.0.52"); }), "taken");
   EXPECT_EQ(refusal([&] { require_libtpu_for(read_kernel_package(dir_), "0.0.40"); }),
             (dir_ / "kernel.yaml").string() + ": needs libtpu 0.0.42, this is 0.0.40\n  fix: pip install --upgrade libtpu");
+  write(variant(), "norm", "min_libtpu: newest\n");
+  EXPECT_EQ(package_refusal(), at("6:13: `newest` is not a version\n  fix: three numbers, as in 0.0.42"));
 }
 
 }  // namespace
